@@ -25,6 +25,7 @@
     │   └── ProviderUnavailableError  LLM_PROVIDER_UNAVAILABLE
     ├── StoreError                 STORE_ERROR
     │   ├── StoreBehindError       STORE_BEHIND
+    │   ├── StaleWriteError        STORE_STALE_WRITE
     │   └── StoreUnknownSessionError  STORE_UNKNOWN_SESSION
     └── ProcessingError            GMI_PROCESSING_ERROR
 
@@ -176,7 +177,7 @@ class PersonaMismatchError(SessionError):
 
 
 class NotPendingError(SessionError):
-    """A tool call that a result names is not waiting; ``details["pending"]`` names those that are."""
+    """A result names a call that is not waiting; ``details["pending"]`` names those that are."""
 
     default_code = "TOOL_CALL_NOT_PENDING"
 
@@ -209,6 +210,12 @@ class StoreBehindError(StoreError):
     """The store lacks rows that the workflow recorded."""
 
     default_code = "STORE_BEHIND"
+
+
+class StaleWriteError(StoreError):
+    """A newer attempt has written this row; the late write was dropped."""
+
+    default_code = "STORE_STALE_WRITE"
 
 
 class StoreUnknownSessionError(StoreError):

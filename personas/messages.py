@@ -134,6 +134,7 @@ class Usage(Wire):
 
     @property
     def total_tokens(self) -> int:
+        """Input and output tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:

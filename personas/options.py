@@ -55,6 +55,4 @@ class CompletionOptions(BaseModel):
         """These options with ``over``'s set keys in their place, key by key."""
         if over is None:
             return self
-        return self.model_copy(
-            update={name: value for name, value in over if value is not None}
-        )
+        return self.model_copy(update={name: value for name, value in over if value is not None})

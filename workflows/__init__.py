@@ -1,0 +1,24 @@
+"""What happens: the session workflow, its wire models and its ports."""
+
+from .chunks import CHUNK_SIGNAL, CHUNK_TOPIC, Chunk, ChunkBatch, ChunkItem
+from .ports import ModelPort, StorePort, implements
+from .read import GMIRead
+from .session import GMISession
+from .state import SessionStart, SessionState
+from .steps import SessionConfig
+
+__all__ = [
+    "CHUNK_SIGNAL",
+    "CHUNK_TOPIC",
+    "Chunk",
+    "ChunkBatch",
+    "ChunkItem",
+    "GMIRead",
+    "GMISession",
+    "ModelPort",
+    "SessionConfig",
+    "SessionStart",
+    "SessionState",
+    "StorePort",
+    "implements",
+]

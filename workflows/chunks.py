@@ -1,0 +1,88 @@
+"""The chunks of a turn: their vocabulary, and the batch in which a worker sends them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..personas.messages import Usage, Wire
+
+CHUNK_TOPIC = "chunks"
+"""Topic of the session's stream that carries :class:`Chunk` values."""
+
+CHUNK_SIGNAL = "chunks"
+"""Signal by which a running step hands its chunks to the session."""
+
+ChunkType = Literal[
+    "text_delta",
+    "tool_call_request",
+    "tool_result",
+    "usage_update",
+    "step_finished",
+    "step_restarted",
+    "rag_sources_available",
+    "error",
+    "final_response_marker",
+]
+
+
+class Chunk(Wire):
+    """One event of a turn.
+
+    Attributes:
+        type: What happened.
+        turn: The turn (the interaction id).
+        step: Index of the model step within the turn, from 0.
+        attempt: Attempt of the step, from 1; 0 for what the session itself says.
+        seq: Position within the attempt, from 0.
+        content: Depends on the type: the text of a ``text_delta``; the list of calls of a
+            ``tool_call_request``; ``{"tool_call_id", "name", "result", "is_error"}`` of a
+            ``tool_result``; usage of a ``usage_update``; the step's summary of a
+            ``step_finished``; ``{"superseded_attempt", "reason"}`` of a ``step_restarted``;
+            the message of an ``error``; the output of a ``final_response_marker``.
+        is_final: The turn's last chunk says so; ``False`` on the marker of a pause.
+    """
+
+    type: ChunkType
+    turn: str
+    step: int = 0
+    attempt: int = 0
+    seq: int = 0
+    timestamp: datetime
+    content: Any = None
+    is_final: bool = False
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    error_details: dict[str, Any] | None = None
+
+    @property
+    def chunk_id(self) -> str:
+        """Stable id: the same chunk has it in every delivery."""
+        return f"{self.turn}:{self.step}:{self.attempt}:{self.seq}:{self.type}"
+
+
+class ChunkItem(Wire):
+    """A chunk as the worker sends it; the session adds turn, step, attempt, sequence and time."""
+
+    type: Literal["text_delta", "tool_call_request", "usage_update"]
+    content: Any = None
+    usage: Usage | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class ChunkBatch(Wire):
+    """Payload of the signal ``chunks``.
+
+    Attributes:
+        attempt: The activity attempt that sends; a lower one than the newest is dropped.
+        first_seq: Sequence of the first item; a gap is dropped.
+    """
+
+    turn: str
+    step: int
+    attempt: int
+    first_seq: int
+    items: list[ChunkItem]

@@ -1,0 +1,78 @@
+"""Opening a session: a new one, or one that goes on where it was."""
+
+from __future__ import annotations
+
+from temporalio import workflow
+
+from .policies import STORE
+from .ports import StorePort
+from .requests import check_credentials
+from .state import SessionStart, SessionState
+from .steps import OpenedSession, OpenSession
+from .trace_log import TraceLog
+
+
+async def open_session(start: SessionStart) -> SessionState:
+    """Find or make the session's row, and build the state to run with.
+
+    Raises:
+        ActivityError: The persona, a tool, the model or the user does not fit; nothing was
+            written.
+        CredentialRefusedError: A raw key was sent.
+    """
+    check_credentials(start.config.credentials)
+    info = workflow.info()
+    opened = await workflow.execute_activity_method(
+        StorePort.open_session,
+        OpenSession(
+            session_id=start.session_id,
+            new_key=f"{start.session_id}~{info.run_id[:8]}",
+            expect_key=start.expect_key,
+            user_id=start.user_id,
+            org=start.org,
+            persona=start.persona,
+            config=start.config,
+            now=workflow.now(),
+            run=info.run_id,
+        ),
+        summary="open the session",
+        **STORE,
+    )
+    return resumed(opened) if opened.state is not None else fresh(opened)
+
+
+def resumed(opened: OpenedSession) -> SessionState:
+    """The record that the idle session left behind."""
+    state = SessionState.model_validate(opened.state)
+    state.run += 1
+    state.counter = max(state.counter, opened.counter)
+    TraceLog(state).add("LIFECYCLE", "The session goes on where it was.")
+    return state
+
+
+def fresh(opened: OpenedSession) -> SessionState:
+    """A new session, or one whose workflow was ended from outside: it goes on from the store."""
+    state = SessionState(
+        session=opened.session,
+        created_at=opened.created_at,
+        config=opened.config,
+        rules=opened.frozen.rules,
+        persona_digest=opened.frozen.persona_digest,
+        toolset_digest=opened.frozen.toolset_digest,
+        counter=opened.counter,
+        seq=opened.seq,
+        trace_seq=opened.trace_seq,
+        trace_flushed=opened.trace_seq,
+        head=opened.head,
+        branch=opened.head_branch,
+        depth=opened.head_depth,
+    )
+    log = TraceLog(state)
+    log.add(
+        "LIFECYCLE",
+        f"The session opened with persona {opened.frozen.rules.persona}.",
+        details={"persona_digest": opened.frozen.persona_digest},
+    )
+    for warning in opened.frozen.warnings:
+        log.add("WARNING", warning)
+    return state

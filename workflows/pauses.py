@@ -1,0 +1,195 @@
+"""Answering paused turns: results from the host, approvals, reruns, time-outs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+
+from temporalio import workflow
+
+from ..personas.errors import NotPendingError, SessionUserMismatchError, ValidationError
+from .core import Core
+from .state import ToolResult, TurnRecord
+from .steps import PlannedCall
+from .tool_round import DENIED, EXTERNAL_NOT_RUN, error_result, not_run, value_result
+from .turn_end import TurnEnd, pending_calls
+from .turns import ErrorInfo, HostResult, ToolResults, ToolResultsAck
+
+
+class Pauses:
+    """Answers the calls of paused turns.
+
+    Args:
+        core: The session.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._end = TurnEnd(core)
+        self._lock = asyncio.Lock()
+
+    def check(self, payload: ToolResults) -> TurnRecord | None:
+        """Refuse a payload that answers nothing that waits.
+
+        Returns:
+            The paused turn, or ``None`` when every result repeats one that was taken before.
+
+        Raises:
+            ValidationError: The payload is empty, or does not fit what a call waits for.
+            SessionUserMismatchError: The session serves another user.
+            NotPendingError: A call does not wait; the details name those that do.
+        """
+        core, state = self._core, self._core.state
+        if payload.user_id is not None and payload.user_id != core.start.user_id:
+            raise SessionUserMismatchError("The session belongs to another user.")
+        if not payload.results and payload.rest == "wait":
+            raise ValidationError("The payload has no results; name at least one call.")
+        waiting = [
+            (record, call)
+            for record in state.paused
+            for call in record.open_calls()
+            if payload.turn in (None, record.turn)
+        ]
+        found: TurnRecord | None = None
+        unknown: list[str] = []
+        for result in payload.results:
+            hit = next(((r, c) for r, c in waiting if c.id == result.call_id), None)
+            if hit is None:
+                if state.answered.get(result.call_id) != digest(result):
+                    unknown.append(result.call_id)
+                continue
+            record, call = hit
+            check_fits(record, call, result)
+            if found is not None and found is not record:
+                raise ValidationError("The results belong to several turns; send one payload each.")
+            found = record
+        if not payload.results and len(state.paused) == 1:
+            found = state.paused[0]
+        if unknown or (found is None and not payload.results):
+            pending = [c.call.id for record in state.paused for c in pending_calls(record)]
+            raise NotPendingError(
+                f"No call {', '.join(map(repr, unknown)) or 'at all'} waits for a result; "
+                f"pending: {', '.join(pending) or 'none'}.",
+                details={"unknown": unknown, "pending": pending},
+            )
+        return found
+
+    async def answer(self, payload: ToolResults) -> ToolResultsAck:
+        """Take the host's results; the turn goes on once nothing is left to wait for."""
+        # One payload at a time: while a large result is being stored, another payload must not
+        # answer the same call as not run.
+        async with self._lock:
+            return await self._answer(payload)
+
+    async def _answer(self, payload: ToolResults) -> ToolResultsAck:
+        core, state = self._core, self._core.state
+        record = self.check(payload)
+        duplicates = [r.call_id for r in payload.results if r.call_id in state.answered]
+        if record is None:
+            turn = payload.turn or ""
+            return ToolResultsAck(turn=turn, duplicates=duplicates)
+        accepted: list[str] = []
+        for result in payload.results:
+            call = next((c for c in record.open_calls() if c.id == result.call_id), None)
+            if call is None:
+                continue
+            state.answered[call.id] = digest(result)
+            accepted.append(call.id)
+            if result.approved or result.rerun:
+                record.approved.append(call.id)
+                self._unask(record, call)
+                continue
+            taken = await self._result(call, result)
+            record.results.setdefault(call.id, taken)
+        core.trace.add(
+            "STATE_CHANGE",
+            "The host answered.",
+            record.turn,
+            {"accepted": accepted, "rest": payload.rest},
+        )
+        resumed = False
+        if record in state.paused:
+            if payload.rest == "fail":
+                self._answer_rest(record, "the host gave no result for it")
+            resumed = self._resume(record)
+        return ToolResultsAck(
+            turn=record.turn,
+            accepted=accepted,
+            duplicates=duplicates,
+            pending=[c.call.id for c in pending_calls(record)],
+            resumed=resumed,
+        )
+
+    def answer_for_host(self, why: str) -> None:
+        """Answer every open call of every pause as not run."""
+        for record in list(self._core.state.paused):
+            self._answer_rest(record, why)
+            self._resume(record)
+
+    def expire(self) -> None:
+        """Answer the pauses whose time is over."""
+        now = workflow.now()
+        for record in list(self._core.state.paused):
+            pause = record.pause
+            if pause is not None and pause.expires_at is not None and pause.expires_at <= now:
+                self._core.trace.add("WARNING", "The pause timed out.", record.turn)
+                self._answer_rest(record, "the host did not answer in time")
+                self._resume(record)
+
+    def _answer_rest(self, record: TurnRecord, why: str) -> None:
+        for pending in pending_calls(record):
+            call = next(c for c in record.calls if c.id == pending.call.id)
+            record.results[call.id] = not_run(call, why, EXTERNAL_NOT_RUN)
+
+    def _unask(self, record: TurnRecord, call: PlannedCall) -> None:
+        if record.pause is not None:
+            record.pause.reasons.pop(call.id, None)
+
+    def _resume(self, record: TurnRecord) -> bool:
+        """Put the turn at the front when nothing is pending any more."""
+        state = self._core.state
+        if pending_calls(record):
+            return False
+        record.pause = None
+        record.phase = "tools"
+        state.paused = [other for other in state.paused if other is not record]
+        state.outputs = [out for out in state.outputs if out.turn != record.turn]
+        state.queue.insert(0, record)
+        self._end.show(record, "running")
+        return True
+
+    async def _result(self, call: PlannedCall, result: HostResult) -> ToolResult:
+        if result.approved is False:
+            reason = result.reason or "no reason was given"
+            return error_result(
+                call, ErrorInfo(code=DENIED, message=f"The call was denied: {reason}.")
+            )
+        if result.is_error:
+            facts = result.error or {}
+            code = str(facts.get("code") or "EXTERNAL_TOOL_ERROR")
+            message = facts.get("message") or result.content or "the host reported an error"
+            details = {k: v for k, v in facts.items() if k not in ("code", "message")}
+            return error_result(call, ErrorInfo(code=code, message=str(message), details=details))
+        return await value_result(self._core, call, result.content)
+
+
+def check_fits(record: TurnRecord, call: PlannedCall, result: HostResult) -> None:
+    """Refuse an approval for a call that wants a result, and the other way round."""
+    reason = record.pause.reasons.get(call.id) if record.pause is not None else None
+    if reason == "approval" and result.approved is None and not result.is_error:
+        raise ValidationError(
+            f"The call {call.id!r} waits for an approval; send approved=true or approved=false."
+        )
+    if reason == "external" and result.approved is not None:
+        raise ValidationError(f"The call {call.id!r} waits for a result, not for an approval.")
+    if result.rerun and reason != "lost":
+        raise ValidationError(
+            f"The call {call.id!r} cannot be run again; only a call with an unknown outcome can."
+        )
+
+
+def digest(result: HostResult) -> str:
+    """Digest of a host's result, to recognise a repeated delivery; 16 hex characters."""
+    text = json.dumps(result.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

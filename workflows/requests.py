@@ -1,0 +1,197 @@
+"""Accepting turns: checks, identities, and the memory of requests.
+
+The checks run twice: in the update's validator, before anything is recorded, and again in the
+handler, since a handler may wait between the two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from typing import Any
+
+from temporalio import workflow
+
+from ..personas.errors import (
+    ConversationBusyError,
+    CredentialRefusedError,
+    PersonaMismatchError,
+    RequestMismatchError,
+    SessionBusyError,
+    SessionClosedError,
+    SessionUserMismatchError,
+    ValidationError,
+)
+from .core import Core
+from .state import MAX_QUEUE, RequestMemo, TurnInput, TurnRecord
+from .turn_end import pending_calls
+from .turns import SubmitTurn
+
+_TURNS = uuid.UUID("5b0ad5a2-5bb1-5f0c-9a3f-1f6f5f3b9c55")
+
+_NOT_PART_OF_THE_INPUT = {"request_id", "session_key", "persona", "sends", "on_pause", "stream"}
+
+
+def turn_id(session: str, request_id: str) -> str:
+    """The id of the turn that a request makes in a session."""
+    return str(uuid.uuid5(_TURNS, f"{session}\n{request_id}"))
+
+
+def input_digest(submit: SubmitTurn) -> str:
+    """Digest of what a request asks for; 16 hex characters."""
+    data: dict[str, Any] = submit.model_dump(mode="json", exclude=_NOT_PART_OF_THE_INPUT)
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_form(submit: SubmitTurn) -> None:
+    """Refuse an input that no session could take.
+
+    Raises:
+        ValidationError: The message is empty, or an image names neither or both of its sources.
+    """
+    if isinstance(submit.content, str):
+        if not submit.content.strip():
+            raise ValidationError("The message is empty; send some text.")
+    else:
+        if not submit.content:
+            raise ValidationError("The message has no parts; send at least one.")
+        for part in submit.content:
+            if part.type == "image" and (part.url is None) == (part.blob is None):
+                raise ValidationError("An image part takes exactly one of `url` and `blob`.")
+        if not any(part.type == "image" or part.text.strip() for part in submit.content):
+            raise ValidationError("The message is empty; send some text or an image.")
+    if submit.request_id is not None and not 0 < len(submit.request_id) <= 200:
+        raise ValidationError(
+            f"The request id has {len(submit.request_id)} characters; use 1 to 200."
+        )
+
+
+def check_credentials(credentials: dict[str, str]) -> None:
+    """Refuse raw keys: only names of the worker's variables may enter history.
+
+    Raises:
+        CredentialRefusedError: A value does not have the form ``env:NAME``.
+    """
+    for provider, value in credentials.items():
+        if not value.startswith("env:") or not value[4:].replace("_", "").isalnum():
+            raise CredentialRefusedError(
+                f"The credential for {provider!r} is not of the form 'env:NAME'. Raw keys are "
+                "refused since everything sent to a session is kept in its history; set the key "
+                "on the worker and name its variable.",
+                details={"provider": provider},
+            )
+
+
+class Requests:
+    """Accepts and finds turns.
+
+    Args:
+        core: The session.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def check(self, submit: SubmitTurn) -> None:
+        """Refuse what this session cannot take now.
+
+        Raises:
+            SessionClosedError: The session is closing, or the sender means another one.
+            SessionUserMismatchError: The session serves another user.
+            PersonaMismatchError: The session runs another persona.
+            RequestMismatchError: The request id was used with another input.
+            ConversationBusyError: A turn waits for the host.
+            SessionBusyError: The queue is full, or a turn runs and the sender will not wait.
+        """
+        core, state = self._core, self._core.state
+        if core.closing:
+            raise SessionClosedError("The session is closed; open it again to start anew.")
+        if submit.session_key is not None and submit.session_key != state.session:
+            raise SessionClosedError(
+                f"The session {submit.session_key!r} is closed; the id now belongs to "
+                f"{state.session!r}. Open the session again.",
+                details={"session_key": state.session},
+            )
+        if submit.user_id != core.start.user_id:
+            raise SessionUserMismatchError(
+                "The session belongs to another user; use a session of your own.",
+            )
+        if submit.persona is not None and submit.persona != state.rules.persona:
+            raise PersonaMismatchError(
+                f"The session runs persona {state.rules.persona!r}, not {submit.persona!r}; "
+                "change it with refresh_persona.",
+                details={"persona": state.rules.persona},
+            )
+        if self._known(submit) is not None:
+            return
+        pending = [call.call.id for record in state.paused for call in pending_calls(record)]
+        if pending and submit.on_pause == "refuse":
+            raise ConversationBusyError(
+                "A turn waits for tool results; answer its calls, or send with on_pause='answer'.",
+                details={"pending": pending},
+            )
+        if submit.sends == "refuse" and (state.active or state.queue or state.paused):
+            raise SessionBusyError("A turn is running; wait for it, or send with sends='queue'.")
+        if len(state.queue) >= MAX_QUEUE:
+            raise SessionBusyError(
+                f"{len(state.queue)} turns are queued and the limit is {MAX_QUEUE}; "
+                "send again when some have ended.",
+                details={"queued": len(state.queue), "limit": MAX_QUEUE},
+            )
+
+    def accept(self, submit: SubmitTurn) -> tuple[TurnRecord | None, str, str]:
+        """Queue a new turn, or find the one that the request made.
+
+        Returns:
+            The new record, or ``None`` when the request is known; the turn's id; the request id.
+        """
+        state = self._core.state
+        request_id = submit.request_id or str(workflow.uuid4())
+        known = self._known(submit)
+        turn = turn_id(state.session, request_id)
+        if known is not None:
+            return None, turn, request_id
+        state.seq += 1
+        digest = input_digest(submit)
+        record = TurnRecord(
+            turn=turn,
+            seq=state.seq,
+            request_id=request_id,
+            digest=digest,
+            kind=submit.kind,
+            input=TurnInput(
+                content=submit.content,
+                history=submit.history,
+                sender=submit.sender,
+                suffix=submit.suffix,
+                options=submit.options,
+                model=submit.model,
+                fallback=submit.fallback,
+                stream=submit.stream,
+                max_tool_iterations=submit.max_tool_iterations,
+            ),
+            created_at=workflow.now(),
+        )
+        state.requests.append(RequestMemo(turn=short(turn), digest=digest))
+        state.queue.append(record)
+        return record, turn, request_id
+
+    def _known(self, submit: SubmitTurn) -> RequestMemo | None:
+        if submit.request_id is None:
+            return None
+        turn = short(turn_id(self._core.state.session, submit.request_id))
+        memo = next((m for m in self._core.state.requests if m.turn == turn), None)
+        if memo is not None and memo.digest != input_digest(submit):
+            raise RequestMismatchError(
+                f"The request id {submit.request_id!r} was used with another input; "
+                "use a new id for a new message.",
+                details={"request_id": submit.request_id},
+            )
+        return memo
+
+
+def short(turn: str) -> str:
+    """A turn id's first half, enough to recognise it among a session's last requests."""
+    return turn.replace("-", "")[:16]

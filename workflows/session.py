@@ -1,0 +1,543 @@
+"""The session workflow: one long-lived run of handlers around a lane of turns."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from temporalio import workflow
+from temporalio.common import RawValue, VersioningBehavior
+from temporalio.contrib.workflow_streams import WorkflowStream
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from ..personas.errors import (
+    GMIError,
+    SessionBusyError,
+    SessionClosedError,
+    SessionUserMismatchError,
+    TurnNotFoundError,
+    error_from_code,
+)
+from . import views
+from .chunk_log import ChunkLog
+from .chunks import ChunkBatch
+from .core import Core
+from .decode import decode
+from .failures import info_from_activity, refusal
+from .history import History
+from .opening import open_session
+from .pauses import Pauses
+from .policies import STORE
+from .ports import StorePort
+from .requests import Requests, check_form
+from .state import SessionStart, TurnRecord
+from .steps import Done, RefreshInput, SaveSession
+from .trace import TraceTail
+from .turn_end import TurnEnd
+from .turn_loop import TurnLoop
+from .turns import (
+    AwaitTurn,
+    CloseSession,
+    PendingView,
+    PersonaAck,
+    RefreshPersona,
+    ReplaceHistory,
+    StateView,
+    StopAck,
+    StopTurn,
+    SubmitTurn,
+    ToolResults,
+    ToolResultsAck,
+    TurnList,
+    TurnTicket,
+    TurnView,
+    UsageView,
+)
+
+HELD_CALLS = 2
+HELD_SECONDS = 20
+UNUSED_SECONDS = 10
+
+
+@workflow.defn(name="GMISession", versioning_behavior=VersioningBehavior.AUTO_UPGRADE)
+class GMISession:
+    """A durable mind: one session of one user with one persona.
+
+    Started by update-with-start or signal-with-start; it opens with the first call that it
+    accepts, and lives until it is closed or, when asked to, idle for long enough.
+    """
+
+    @workflow.init
+    def __init__(self, start: SessionStart) -> None:
+        self._start = start
+        self._chunks = ChunkLog(WorkflowStream(prior_state=start.stream))
+        self._wanted = start.state is not None
+        self._held = 0
+        self._lane_closed = False
+        self._open_error: GMIError | None = None
+        self._core: Core | None = None
+        self._last_work = workflow.now()
+        if start.state is not None:
+            self._assemble(Core(start, start.state, self._chunks))
+
+    def _assemble(self, core: Core) -> None:
+        self._core = core
+        self._requests = Requests(core)
+        self._pauses = Pauses(core)
+        self._loop = TurnLoop(core)
+        self._end = TurnEnd(core)
+        self._history = History(core)
+
+    @workflow.run
+    async def run(self, start: SessionStart) -> None:
+        """Serve the session."""
+        if self._core is None and not await self._open():
+            return
+        core = self._ready()
+        self._describe()
+        while True:
+            await self._wait_for_work()
+            if core.closing:
+                await self._close()
+                return
+            self._pauses.expire()
+            record = self._next_record()
+            if record is not None:
+                if core.state.partials:
+                    # What a stopped turn kept is written by its closing; the next turn shows it.
+                    await core.settled()
+                outcome = await self._loop.run(record)
+                self._last_work = workflow.now()
+                self._describe()
+                if outcome == "rolled":
+                    await self._roll()
+            elif core.should_roll():
+                await self._roll()
+            elif self._idle_left() == timedelta(0) and await self._release():
+                return
+
+    async def _open(self) -> bool:
+        """Open the session once somebody wants it; returns whether it is open."""
+        with_limit = timedelta(seconds=UNUSED_SECONDS)
+        try:
+            await workflow.wait_condition(lambda: self._wanted, timeout=with_limit)
+        except TimeoutError:
+            return False
+        try:
+            state = await open_session(self._start)
+        except ActivityError as error:
+            info = info_from_activity(error)
+            self._open_error = error_from_code(info.code, info.message, info.details)
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            return False
+        self._assemble(Core(self._start, state, self._chunks))
+        return True
+
+    async def _wait_for_work(self) -> None:
+        core = self._ready()
+        left = [t for t in (self._idle_left(), self._pause_left()) if t is not None]
+        timeout = min(left) if left else None
+        if timeout == timedelta(0):
+            return
+        try:
+            await workflow.wait_condition(
+                lambda: core.closing or self._next_record() is not None or core.should_roll(),
+                timeout=timeout,
+            )
+        except TimeoutError:
+            return
+
+    def _next_record(self) -> TurnRecord | None:
+        """The turn that may run now."""
+        state = self._ready().state
+        if self._lane_closed:
+            return None
+        if state.active is not None:
+            return state.active
+        for record in state.queue:
+            if not record.ready:
+                return None
+            if record.phase != "queued" or not state.paused:
+                state.queue = [other for other in state.queue if other is not record]
+                state.active = record
+                return record
+        return None
+
+    def _idle_left(self) -> timedelta | None:
+        core = self._ready()
+        state = core.state
+        limit = state.config.idle_timeout
+        if limit is None or state.paused or state.queue or state.active:
+            return None
+        left = self._last_work + timedelta(seconds=limit) - workflow.now()
+        return max(left, timedelta(0))
+
+    def _pause_left(self) -> timedelta | None:
+        ends = [
+            record.pause.expires_at
+            for record in self._ready().state.paused
+            if record.pause is not None and record.pause.expires_at is not None
+        ]
+        if not ends:
+            return None
+        soonest: datetime = min(ends)
+        return max(soonest - workflow.now(), timedelta(0))
+
+    async def _roll(self) -> None:
+        """Continue as new, with everything that was accepted."""
+        core = self._ready()
+        core.rolling = True
+        await core.settled()
+        self._chunks.detach()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        core.state.run += 1
+        core.state.trim()
+        workflow.continue_as_new(
+            self._start.model_copy(
+                update={"state": core.state, "stream": self._chunks.carry(), "expect_key": None}
+            )
+        )
+
+    async def _release(self) -> bool:
+        """Leave the record in the store and complete, unless new work came meanwhile."""
+        core = self._ready()
+        await core.settled()
+        core.state.trim()
+        trace = core.trace.pending()
+        at = core.at()
+        await workflow.execute_activity_method(
+            StorePort.save_session,
+            SaveSession(at=at, closed=False, state=core.state.model_dump(mode="json"), trace=trace),
+            summary="release the idle session",
+            **STORE,
+        )
+        if trace:
+            core.trace.flushed(trace[-1].seq)
+        self._chunks.detach()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        idle = self._idle_left()
+        return idle == timedelta(0) and not core.closing
+
+    async def _close(self) -> None:
+        core = self._ready()
+        for record in [*core.state.paused, *core.state.queue]:
+            self._end.stopped(record)
+        if core.state.active is not None:
+            self._end.stopped(core.state.active)
+        core.trace.add("LIFECYCLE", "The session closed.")
+        await core.settled()
+        trace = core.trace.pending()
+        await workflow.execute_activity_method(
+            StorePort.save_session,
+            SaveSession(at=core.at(), closed=True, trace=trace),
+            summary="close the session",
+            **STORE,
+        )
+        if trace:
+            core.trace.flushed(trace[-1].seq)
+        self._describe()
+        self._chunks.detach()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+
+    def _ready(self) -> Core:
+        if self._core is None:
+            raise ApplicationError("The session is not open.", type="SYS_NOT_INITIALIZED")
+        return self._core
+
+    async def _opened(self) -> Core:
+        """The open session, for a handler.
+
+        Raises:
+            ApplicationError: It could not be opened.
+        """
+        self._wanted = True
+        await workflow.wait_condition(
+            lambda: self._core is not None or self._open_error is not None
+        )
+        if self._open_error is not None:
+            raise refusal(self._open_error)
+        self._last_work = workflow.now()
+        return self._ready()
+
+    def _describe(self) -> None:
+        core = self._ready()
+        views.describe(core)
+        views.upsert_search_attributes(core)
+
+    # Updates
+
+    @workflow.update
+    async def submit_turn(self, raw: RawValue) -> TurnTicket:
+        """Queue a turn; answers with its output when that comes soon, else with a ticket."""
+        with refusing():
+            submit = decode(raw, SubmitTurn)
+            check_form(submit)
+            core = await self._opened()
+            self._requests.check(submit)
+            if submit.on_pause == "answer" and core.state.paused:
+                self._pauses.answer_for_host("the user sent a new message instead")
+            record, turn, request_id = self._requests.accept(submit)
+            if record is not None:
+                await self._history.keep_large_input(record)
+            return await self._hold(turn, request_id)
+
+    @submit_turn.validator
+    def _validate_submit_turn(self, raw: RawValue) -> None:
+        with refusing():
+            submit = decode(raw, SubmitTurn)
+            check_form(submit)
+            if self._core is not None:
+                self._requests.check(submit)
+            elif submit.user_id != self._start.user_id:
+                raise SessionUserMismatchError("The session was started for another user.")
+
+    @workflow.update
+    async def await_turn(self, raw: RawValue) -> TurnTicket:
+        """Wait for a turn's end or pause; answers with a ticket when that takes long."""
+        with refusing():
+            asked = decode(raw, AwaitTurn)
+            await self._opened()
+            return await self._hold(asked.turn, None)
+
+    @workflow.update(name="tool_results")
+    async def tool_results_update(self, raw: RawValue) -> ToolResultsAck:
+        """Answer the calls of a paused turn."""
+        with refusing():
+            payload = decode(raw, ToolResults)
+            await self._opened()
+            return await self._pauses.answer(payload)
+
+    @tool_results_update.validator
+    def _validate_tool_results(self, raw: RawValue) -> None:
+        with refusing():
+            payload = decode(raw, ToolResults)
+            if self._core is not None:
+                self._pauses.check(payload)
+
+    @workflow.update(name="stop_turn")
+    async def stop_turn_update(self, raw: RawValue) -> StopAck:
+        """Stop a turn, or everything that runs, waits or is queued."""
+        with refusing():
+            request = decode(raw, StopTurn)
+            await self._opened()
+            return self._stop(request)
+
+    @workflow.update
+    async def replace_history(self, raw: RawValue) -> TurnTicket:
+        """Make a given list of messages the whole history."""
+        with refusing():
+            request = decode(raw, ReplaceHistory)
+            await self._opened()
+            return await self._exclusively(lambda: self._history.replace(request))
+
+    @workflow.update
+    async def clear_history(self) -> TurnTicket:
+        """Empty the history."""
+        with refusing():
+            await self._opened()
+            return await self._exclusively(
+                lambda: self._history.replace(ReplaceHistory(messages=[]))
+            )
+
+    @workflow.update
+    async def refresh_persona(self, raw: RawValue) -> PersonaAck:
+        """Run another persona, or the newest version of this one, from the next turn on."""
+        with refusing():
+            request = decode(raw, RefreshPersona)
+            core = await self._opened()
+            frozen = await workflow.execute_activity_method(
+                StorePort.refresh_persona,
+                RefreshInput(
+                    at=core.at(),
+                    persona=request.persona or core.state.rules.persona,
+                    config=core.state.config,
+                ),
+                summary="refresh the persona",
+                **STORE,
+            )
+            core.state.persona_digest = frozen.persona_digest
+            core.state.toolset_digest = frozen.toolset_digest
+            core.state.rules = frozen.rules
+            core.trace.add(
+                "STATE_CHANGE",
+                f"The session runs persona {frozen.rules.persona}.",
+                details={"digest": frozen.persona_digest},
+            )
+            self._describe()
+            return PersonaAck(
+                persona=frozen.rules.persona,
+                digest=frozen.persona_digest,
+                warnings=frozen.warnings,
+            )
+
+    @workflow.update(name="close")
+    async def close_update(self, raw: RawValue) -> Done:
+        """Close the session: what runs is stopped, and the id is free."""
+        with refusing():
+            decode(raw, CloseSession)
+            core = await self._opened()
+            core.closing = True
+            self._stop(StopTurn())
+            return Done()
+
+    # Signals, with the updates' payloads
+
+    @workflow.signal
+    async def tool_results(self, raw: RawValue) -> None:
+        """Answer the calls of a paused turn, without waiting for an answer."""
+        await self._signalled("tool_results", raw, self._take_results)
+
+    @workflow.signal
+    async def stop_turn(self, raw: RawValue) -> None:
+        """Stop a turn, without waiting."""
+        await self._signalled("stop_turn", raw, self._take_stop)
+
+    @workflow.signal
+    async def close(self, raw: RawValue) -> None:
+        """Close the session, without waiting."""
+        await self._signalled("close", raw, self._take_close)
+
+    @workflow.signal
+    async def chunks(self, raw: RawValue) -> None:
+        """Chunks of a running step."""
+        try:
+            batch = decode(raw, ChunkBatch)
+        except GMIError as error:
+            self._warn("chunks", error)
+            return
+        self._chunks.receive(batch)
+
+    async def _take_results(self, raw: RawValue) -> None:
+        await self._pauses.answer(decode(raw, ToolResults))
+
+    async def _take_stop(self, raw: RawValue) -> None:
+        self._stop(decode(raw, StopTurn))
+
+    async def _take_close(self, raw: RawValue) -> None:
+        decode(raw, CloseSession)
+        self._ready().closing = True
+        self._stop(StopTurn())
+
+    async def _signalled(
+        self, name: str, raw: RawValue, take: Callable[[RawValue], Awaitable[None]]
+    ) -> None:
+        try:
+            await self._opened()
+            await take(raw)
+        except GMIError as error:
+            self._warn(name, error)
+        except ApplicationError as error:
+            if self._core is not None:
+                self._warn(name, GMIError(error.message, code=error.type))
+
+    def _warn(self, name: str, error: GMIError) -> None:
+        """A signal cannot be refused: what was wrong is in the trace and in ``list_pending``."""
+        if self._core is None:
+            return
+        text = f"Signal {name} was not used: {error.code}: {error.message}"
+        self._core.trace.add("WARNING", text, details=error.details)
+        self._core.state.signal_warnings.append(text[:300])
+        self._core.state.trim()
+
+    # Queries
+
+    @workflow.query
+    def get_state(self) -> StateView:
+        """What the session is doing."""
+        return views.state(self._core, self._start, self._chunks)
+
+    @workflow.query
+    def get_turn(self, asked: AwaitTurn) -> TurnView:
+        """A recent turn."""
+        return views.turn(self._ready(), asked.turn)
+
+    @workflow.query
+    def list_turns(self) -> TurnList:
+        """The newest turns."""
+        return views.turns(self._ready())
+
+    @workflow.query
+    def list_pending(self) -> PendingView:
+        """The calls that wait for the host."""
+        return views.pending(self._ready())
+
+    @workflow.query
+    def trace_tail(self) -> TraceTail:
+        """The newest entries of the reasoning trace."""
+        return self._ready().trace.tail()
+
+    @workflow.query
+    def usage(self) -> UsageView:
+        """Tokens and USD so far."""
+        return views.usage(self._ready())
+
+    async def _hold(self, turn: str, request_id: str | None) -> TurnTicket:
+        """Hold a caller until the turn ends or pauses, but not for long and not many."""
+        core = self._ready()
+        if self._held < HELD_CALLS and not core.rolling:
+            self._held += 1
+            try:
+                await workflow.wait_condition(
+                    lambda: (
+                        core.rolling
+                        or core.state.output(turn) is not None
+                        or core.state.record(turn) is None
+                    ),
+                    timeout=timedelta(seconds=HELD_SECONDS),
+                )
+            except TimeoutError:
+                pass
+            finally:
+                self._held -= 1
+        return views.ticket(core, turn, request_id)
+
+    async def _exclusively(self, work: Callable[[], Awaitable[TurnTicket]]) -> TurnTicket:
+        """Run ``work`` between two turns."""
+        core = self._ready()
+        if self._lane_closed or core.state.active or core.state.queue or core.state.paused:
+            raise SessionBusyError("A turn runs, waits or is queued; stop it or wait for it.")
+        if core.closing:
+            raise SessionClosedError("The session is closed; open it again to start anew.")
+        self._lane_closed = True
+        try:
+            return await work()
+        finally:
+            self._lane_closed = False
+
+    def _stop(self, request: StopTurn) -> StopAck:
+        core = self._ready()
+        state = core.state
+        reached: list[str] = []
+        live = [*state.paused, *state.queue, *([state.active] if state.active else [])]
+        for record in live:
+            if request.turn not in (None, record.turn):
+                continue
+            reached.append(record.turn)
+            core.trace.add(
+                "STATE_CHANGE", "A stop was asked for.", record.turn, {"reason": request.reason}
+            )
+            if record is state.active:
+                core.stopping.add(record.turn)
+            else:
+                self._end.stopped(record)
+        known = request.turn is None or reached or state.card(request.turn) is not None
+        if not known:
+            raise TurnNotFoundError(
+                f"The session has no recent turn {request.turn!r}.",
+                details={"turn": request.turn},
+            )
+        return StopAck(stopped=reached)
+
+
+class refusing:
+    """Turns the project's errors into failures of the update that raised them."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, GMIError):
+            raise refusal(error) from error
+        if isinstance(error, ActivityError):
+            info = info_from_activity(error)
+            raise refusal(error_from_code(info.code, info.message, info.details)) from error

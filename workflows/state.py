@@ -1,0 +1,251 @@
+"""The session's state: what its loop and its queries need, and nothing that can be read elsewhere.
+
+The same record serves a running turn, a pause and continue-as-new. :meth:`SessionState.trim`
+keeps every part within its bound, so the whole stays under 256 KB however old the session is.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from temporalio.contrib.workflow_streams import WorkflowStreamState
+
+from ..personas.messages import Message, Part, Usage
+from ..personas.options import CompletionOptions
+from .steps import PlannedCall, SessionConfig, SessionRules, StoredMessage
+from .trace import TraceEntry
+from .turns import HopSpec, TurnCard, TurnKind, TurnOutput
+
+MAX_QUEUE = 32
+MAX_PAUSED = 8
+MAX_CARDS = 48
+MAX_REQUESTS = 128
+MAX_OUTPUTS = 4
+MAX_OUTPUT_BYTES = 24 * 1024
+MAX_TRACE_TAIL = 40
+MAX_ANSWERED = 64
+MAX_SIGNAL_WARNINGS = 8
+
+
+class Carried(BaseModel):
+    """Base of the mutable records that are carried through continue-as-new."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class TurnInput(Carried):
+    """A turn as it was asked for; large content stands in the store under its digest."""
+
+    content: str | list[Part] | None = None
+    content_ref: str | None = None
+    history_ref: str | None = None
+    history: list[Message] | None = None
+    sender: str | None = None
+    suffix: str | None = None
+    options: CompletionOptions | None = None
+    model: str | None = None
+    fallback: list[HopSpec] | None = None
+    stream: bool = True
+    max_tool_iterations: int | None = None
+
+
+class ToolResult(Carried):
+    """The answer to one call, as it enters the history."""
+
+    call_id: str
+    name: str
+    content: str | None = None
+    content_ref: str | None = None
+    is_error: bool = False
+    error: dict[str, Any] | None = None
+
+
+class Pause(Carried):
+    """What a turn waits for.
+
+    Attributes:
+        reasons: Call id to why the host is asked.
+        since: When the pause began.
+        expires_at: When it answers itself, or ``None``.
+    """
+
+    reasons: dict[str, Literal["external", "approval", "lost"]]
+    since: datetime
+    expires_at: datetime | None = None
+
+
+class TurnRecord(Carried):
+    """One turn on its way: queued, running, paused or ending.
+
+    Attributes:
+        phase: ``model`` before a step, ``tools`` with open calls, ``paused`` with the host.
+        layout: Messages written by each finished step.
+        new: Messages that the next step takes along.
+        calls: Calls of the round that is open.
+        results: Answers of that round, by call id.
+        approved: Calls of the round that the host allowed.
+        texts: Text of the finished steps, joined; ``None`` once it is over the limit.
+        made: Names and ids of all calls of the turn, for its output.
+        iterations: Tool rounds done.
+    """
+
+    turn: str
+    seq: int
+    request_id: str
+    digest: str
+    kind: TurnKind = "text"
+    input: TurnInput
+    ready: bool = True
+    created_at: datetime
+    branch: str = "main"
+    depth: int = 0
+    parent: str | None = None
+    reads: list[str] = Field(default_factory=list)
+    phase: Literal["queued", "model", "tools", "paused"] = "queued"
+    step: int = 0
+    opened: bool = False
+    start_hop: int = 0
+    layout: list[int] = Field(default_factory=list)
+    new: list[StoredMessage] = Field(default_factory=list)
+    calls: list[PlannedCall] = Field(default_factory=list)
+    results: dict[str, ToolResult] = Field(default_factory=dict)
+    approved: list[str] = Field(default_factory=list)
+    pause: Pause | None = None
+    texts: str | None = ""
+    made: list[PlannedCall] = Field(default_factory=list)
+    iterations: int = 0
+    limit_reached: bool = False
+    usage: Usage = Usage()
+    finish_reason: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    warnings: list[str] = Field(default_factory=list)
+    persona_digest: str = ""
+    toolset_digest: str = ""
+
+    @property
+    def messages(self) -> int:
+        """Messages that finished steps wrote."""
+        return sum(self.layout)
+
+    def open_calls(self) -> list[PlannedCall]:
+        """Calls of the open round that have no answer yet, in call order."""
+        return [call for call in self.calls if call.id not in self.results]
+
+
+class RequestMemo(Carried):
+    """A request that was accepted: short hashes, since this is the largest part of the state."""
+
+    turn: str
+    digest: str
+
+
+class SessionState(Carried):
+    """Everything that a session carries from run to run."""
+
+    session: str
+    created_at: datetime
+    config: SessionConfig
+    rules: SessionRules
+    persona_digest: str
+    toolset_digest: str
+    run: int = 1
+    counter: int = 0
+    seq: int = 0
+    trace_seq: int = 0
+    head: str | None = None
+    depth: int = 0
+    branch: str = "main"
+    active: TurnRecord | None = None
+    paused: list[TurnRecord] = Field(default_factory=list)
+    queue: list[TurnRecord] = Field(default_factory=list)
+    cards: list[TurnCard] = Field(default_factory=list)
+    requests: list[RequestMemo] = Field(default_factory=list)
+    outputs: list[TurnOutput] = Field(default_factory=list)
+    answered: dict[str, str] = Field(default_factory=dict)
+    partials: list[str] = Field(default_factory=list)
+    trace: list[TraceEntry] = Field(default_factory=list)
+    trace_flushed: int = 0
+    usage: Usage = Usage()
+    usage_by_model: dict[str, Usage] = Field(default_factory=dict)
+    turns: int = 0
+    signal_warnings: list[str] = Field(default_factory=list)
+
+    def next_counter(self) -> int:
+        """The next write counter."""
+        self.counter += 1
+        return self.counter
+
+    def card(self, turn: str) -> TurnCard | None:
+        """The card of a recent turn."""
+        return next((card for card in reversed(self.cards) if card.turn == turn), None)
+
+    def output(self, turn: str) -> TurnOutput | None:
+        """The output of one of the last turns, or of a paused one."""
+        return next((out for out in reversed(self.outputs) if out.turn == turn), None)
+
+    def record(self, turn: str) -> TurnRecord | None:
+        """The record of a turn that has not ended."""
+        live = [*([self.active] if self.active else []), *self.paused, *self.queue]
+        return next((record for record in live if record.turn == turn), None)
+
+    def put_card(self, card: TurnCard) -> None:
+        """Add a card, or replace the turn's."""
+        self.cards = [known for known in self.cards if known.turn != card.turn]
+        self.cards.append(card)
+        self.cards.sort(key=lambda known: known.seq)
+
+    def put_output(self, output: TurnOutput) -> None:
+        """Keep an output as the newest."""
+        self.outputs = [known for known in self.outputs if known.turn != output.turn]
+        self.outputs.append(output)
+
+    def trim(self) -> None:
+        """Bring every part within its bound; what falls out is in the store."""
+        del self.requests[:-MAX_REQUESTS]
+        live = {record.turn for record in (*self.paused, *self.queue)}
+        if self.active is not None:
+            live.add(self.active.turn)
+        spare = len(self.cards) - MAX_CARDS
+        kept: list[TurnCard] = []
+        for card in self.cards:
+            if spare > 0 and card.turn not in live:
+                spare -= 1
+                continue
+            kept.append(card)
+        self.cards = kept
+        waiting = [out for out in self.outputs if out.turn in live]
+        ended = [out for out in self.outputs if out.turn not in live][-MAX_OUTPUTS:]
+        while ended and sum(len(out.model_dump_json()) for out in ended) > MAX_OUTPUT_BYTES:
+            ended.pop(0)
+        self.outputs = [*ended, *waiting]
+        while len(self.answered) > MAX_ANSWERED:
+            self.answered.pop(next(iter(self.answered)))
+        del self.signal_warnings[:-MAX_SIGNAL_WARNINGS]
+        flushed = [entry for entry in self.trace if entry.seq <= self.trace_flushed]
+        fresh = [entry for entry in self.trace if entry.seq > self.trace_flushed]
+        room = max(0, MAX_TRACE_TAIL - len(fresh))
+        self.trace = [*(flushed[-room:] if room else []), *fresh]
+
+
+class SessionStart(BaseModel):
+    """Input of the workflow ``GMISession``.
+
+    Attributes:
+        expect_key: The session that the caller believes is open; see :class:`OpenSession`.
+        search_attributes: Whether the namespace has the project's search attributes.
+        state: Carried from the run before.
+        stream: The chunk stream carried from the run before.
+    """
+
+    session_id: str
+    user_id: str
+    org: str = ""
+    persona: str | None = None
+    expect_key: str | None = None
+    config: SessionConfig = SessionConfig()
+    search_attributes: bool = False
+    state: SessionState | None = None
+    stream: WorkflowStreamState | None = None

@@ -1,0 +1,501 @@
+"""What crosses the ports: one input and one result for each activity."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..personas.messages import Message, Usage, Wire
+from ..personas.options import CompletionOptions
+from .trace import TraceEntry
+from .turns import ErrorInfo, HopSpec, TurnKind, TurnOutput, TurnStatus
+
+INLINE_TEXT_BYTES = 8 * 1024
+"""A text over this size is kept in the store, and carried as a digest."""
+
+RESULT_TEXT_BYTES = 16 * 1024
+"""A step's text over this size is not part of its result."""
+
+TOOL_INLINE_BYTES = 256 * 1024
+"""A tool's result up to this size crosses the boundary by value."""
+
+MAX_RESULT_BYTES = 2_000_000
+"""A tool's result over this size is a typed error result."""
+
+
+class At(Wire):
+    """Where in a session's life a write belongs.
+
+    Attributes:
+        session: The session key.
+        turn: The turn, or ``""`` for what belongs to none.
+        counter: The session's write counter; with the attempt it orders writes to one row.
+        now: The workflow's clock.
+        run: The workflow run that asks.
+        reset: That run began by a reset to an earlier point, so it starts a newer epoch.
+    """
+
+    session: str
+    turn: str = ""
+    counter: int
+    now: datetime
+    run: str
+    reset: bool = False
+
+
+class Segment(Wire):
+    """A stretch of a path: the done turns of ``branch`` up to ``depth``."""
+
+    branch: str
+    depth: int
+
+
+class StoredMessage(Wire):
+    """A message, or a message whose content is kept in the store under a digest."""
+
+    message: Message
+    content_ref: str | None = None
+
+
+class SessionConfig(Wire):
+    """Settings of a session, fixed when it opens.
+
+    Attributes:
+        model: ``provider:model`` over the persona's.
+        fallback: Fallback chain over the persona's; an empty list turns fallback off.
+        options: Completion options over the persona's.
+        tools: Names of the tools to offer; ``None`` offers what the persona names, or every
+            registered tool when the persona names none.
+        max_tool_iterations: Tool rounds of a turn before it must answer without tools.
+        max_messages: History window in messages, over the persona's.
+        show_partial: Show the next turn the finished steps of a stopped or failed turn that
+            lies directly before it.
+        tool_failure_mode: ``fail_open`` gives a tool's error to the model, ``fail_closed``
+            fails the turn with ``TOOL_ERROR``.
+        on_lost: What happens when a tool that may run only once was lost: the model is told,
+            or the turn pauses and asks the host.
+        pause_timeout: Seconds after which a pause answers itself with
+            ``EXTERNAL_TOOL_NOT_RUN``; ``None`` waits for ever.
+        idle_timeout: Seconds without work after which the workflow completes; the next call
+            starts it again where it was. ``None`` never.
+        max_wait: Longest ``Retry-After`` that a step waits for, in seconds.
+        credentials: Provider to ``env:NAME``: which of the worker's variables holds the key.
+        overlays: Overlay rules applied to the persona when the session opens.
+        roll_events: History events after which the session continues as new.
+    """
+
+    model: str | None = None
+    fallback: list[HopSpec] | None = None
+    options: CompletionOptions | None = None
+    tools: list[str] | None = None
+    max_tool_iterations: int = Field(default=5, ge=0, le=100)
+    max_messages: int | None = Field(default=None, ge=1)
+    show_partial: bool = True
+    tool_failure_mode: Literal["fail_open", "fail_closed"] = "fail_open"
+    on_lost: Literal["tell_model", "pause"] = "tell_model"
+    pause_timeout: float | None = Field(default=None, gt=0)
+    idle_timeout: float | None = Field(default=None, gt=0)
+    max_wait: float = Field(default=3600, ge=0)
+    credentials: dict[str, str] = Field(default_factory=dict)
+    overlays: list[dict[str, Any]] = Field(default_factory=list)
+    roll_events: int = Field(default=2000, ge=1)
+
+
+class OpenSession(Wire):
+    """Input of ``gmi.store.open_session``.
+
+    Attributes:
+        expect_key: The session that the caller believes is open; another one is refused.
+        new_key: The key that a new session would get.
+    """
+
+    session_id: str
+    new_key: str
+    expect_key: str | None = None
+    user_id: str
+    org: str = ""
+    persona: str | None = None
+    config: SessionConfig = SessionConfig()
+    now: datetime
+    run: str
+
+
+class SessionRules(Wire):
+    """What the workflow itself needs of the frozen persona."""
+
+    persona: str
+    persona_name: str
+    trace_max_entries: int = 500
+    trace_max_message: int = 1000
+    model: str = ""
+
+
+class Frozen(Wire):
+    """A persona and a set of tools, as they were when the session resolved them."""
+
+    persona_digest: str
+    toolset_digest: str
+    rules: SessionRules
+    warnings: list[str] = Field(default_factory=list)
+
+
+class OpenedSession(Wire):
+    """Result of ``gmi.store.open_session``.
+
+    Attributes:
+        session: The session key.
+        created_at: When the session was opened first.
+        state: The record that an idle session left behind, or ``None``.
+        counter: The highest write counter that the store has seen.
+        seq: The highest turn sequence.
+        trace_seq: The highest trace sequence.
+        head: The newest done turn when no record was left behind.
+        head_branch: Its branch.
+        head_depth: Its depth.
+    """
+
+    session: str
+    created_at: datetime
+    frozen: Frozen
+    state: dict[str, Any] | None = None
+    config: SessionConfig = SessionConfig()
+    counter: int = 0
+    seq: int = 0
+    trace_seq: int = 0
+    head: str | None = None
+    head_branch: str = "main"
+    head_depth: int = 0
+
+
+class RefreshInput(Wire):
+    """Input of ``gmi.store.refresh_persona``."""
+
+    at: At
+    persona: str
+    config: SessionConfig
+
+
+class OpenTurn(Wire):
+    """A turn as it is recorded before the model is asked."""
+
+    seq: int
+    request_id: str
+    digest: str
+    kind: TurnKind
+    parent: str | None
+    segment: Segment
+    sender: str | None = None
+    options: CompletionOptions | None = None
+    reads: list[str] = Field(default_factory=list)
+    persona_digest: str = ""
+    toolset_digest: str = ""
+    created_at: datetime
+
+
+class RunStep(Wire):
+    """Input of ``gmi.model.run_step``: where the turn stands, and what is new since the last step.
+
+    Attributes:
+        opening: Set on the turn's first step.
+        path: The branch path whose done turns the model is shown.
+        parent: The turn directly before this one; shown whatever its row's status says.
+        partials: Stopped or failed turns directly before this one, shown with their steps.
+        expect_messages: Messages of this turn that earlier steps wrote.
+        new: Messages since the last step: the input, or the results of a tool round.
+        history_ref: A history given by the caller, to be used instead of the session's.
+        history_floor: Turn sequence at or below which the history is hidden.
+        with_tools: Whether tools are offered.
+        start_hop: Hop that served the turn's last step.
+        trace: Trace entries since the last write.
+    """
+
+    at: At
+    step: int
+    opening: OpenTurn | None = None
+    path: list[Segment] = Field(default_factory=list)
+    parent: str | None = None
+    partials: list[str] = Field(default_factory=list)
+    expect_messages: int = 0
+    new: list[StoredMessage] = Field(default_factory=list)
+    history_ref: str | None = None
+    persona_digest: str
+    toolset_digest: str
+    user_id: str
+    model: str | None = None
+    fallback: list[HopSpec] | None = None
+    options: CompletionOptions | None = None
+    max_messages: int | None = None
+    suffix: str | None = None
+    with_tools: bool = True
+    start_hop: int = 0
+    max_wait: float = 3600
+    credentials: dict[str, str] = Field(default_factory=dict)
+    stream: bool = True
+    trace: list[TraceEntry] = Field(default_factory=list)
+
+
+class Route(Wire):
+    """How a planned tool call is carried out.
+
+    Attributes:
+        activity: Activity type; the tool's name.
+        task_queue: Queue of the workers that serve it; ``None`` for the session's own.
+        effect: ``read`` and ``idempotent`` calls are retried, ``once`` calls never.
+        timeout: Seconds that one attempt may take.
+        heartbeat: Seconds between heartbeats before an attempt counts as lost; ``None`` for
+            tools that do not heartbeat.
+        schedule_timeout: Seconds that a call waits for a worker to take it; ``None`` for ever.
+        max_attempts: Attempts of a ``read`` or ``idempotent`` call.
+        external: The host runs it.
+        approval: The host must allow it first.
+    """
+
+    activity: str
+    task_queue: str | None = None
+    effect: Literal["read", "idempotent", "once"] = "once"
+    timeout: float = 30
+    heartbeat: float | None = 15
+    schedule_timeout: float | None = None
+    max_attempts: int = 3
+    external: bool = False
+    approval: bool = False
+
+
+class PlannedCall(Wire):
+    """A tool call with the way to carry it out.
+
+    Attributes:
+        route: ``None`` when the call cannot run; ``problem`` says why and is the model's answer.
+        arguments_ref: The arguments are large and kept in the store.
+    """
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments_ref: str | None = None
+    route: Route | None = None
+    problem: ErrorInfo | None = None
+
+
+class HopFailure(Wire):
+    """A hop that could not start or failed before any output."""
+
+    hop: int
+    provider: str
+    model: str
+    error: ErrorInfo
+    usage: Usage | None = None
+
+
+class LeftOut(Wire):
+    """What the prompt left out of the history."""
+
+    messages: int = 0
+    tokens: int = 0
+    reason: str = ""
+
+
+class StepResult(Wire):
+    """Result of ``gmi.model.run_step``.
+
+    Attributes:
+        existing: The turn was made before the session's memory of requests reaches; its output.
+        text: The step's text, or ``None`` when it is over 16 KB and only stored.
+        written: Messages that this step wrote, its new ones and the reply.
+        chunks: Chunk items that the serving attempt sent.
+        attempt: The activity attempt that served.
+    """
+
+    existing: TurnOutput | None = None
+    text: str | None = ""
+    calls: list[PlannedCall] = Field(default_factory=list)
+    finish_reason: str | None = None
+    usage: Usage = Usage()
+    failures: list[HopFailure] = Field(default_factory=list)
+    hop: int = 0
+    provider: str = ""
+    model: str = ""
+    response_model: str | None = None
+    message_id: str | None = None
+    service_tier: str | None = None
+    written: int = 0
+    chunks: int = 0
+    attempt: int = 1
+    prompt_messages: int = 0
+    prompt_tokens: int = 0
+    left_out: LeftOut | None = None
+    warnings: list[str] = Field(default_factory=list)
+
+
+class StepFailure(Wire):
+    """Details of the error with which ``run_step`` gives up."""
+
+    error: ErrorInfo
+    failures: list[HopFailure] = Field(default_factory=list)
+    usage: Usage | None = None
+
+
+class CloseTurn(Wire):
+    """Input of ``gmi.store.close_turn``.
+
+    Attributes:
+        opening: Set when no step recorded the turn.
+        input: The turn's input; written with ``opening``.
+        layout: Messages of each step that the workflow recorded; others are removed.
+        messages: Messages to add, each with its step and index.
+        head: The session's head from now on.
+    """
+
+    at: At
+    status: TurnStatus
+    output: TurnOutput
+    opening: OpenTurn | None = None
+    input: list[StoredMessage] = Field(default_factory=list)
+    layout: list[int] = Field(default_factory=list)
+    messages: list[PlacedMessage] = Field(default_factory=list)
+    trace: list[TraceEntry] = Field(default_factory=list)
+    head: str | None = None
+
+
+class PlacedMessage(Wire):
+    """A message with its place in the turn."""
+
+    step: int
+    index: int
+    stored: StoredMessage
+
+
+class ImportHistory(Wire):
+    """Input of ``gmi.store.import_history``: a new root turn that holds a given history.
+
+    Attributes:
+        messages_ref: Digest of the messages; ``None`` empties the history.
+        forget: Hide turns from ``hide_upto`` down, and blank their trace details, unless the
+            new history still holds their input.
+    """
+
+    at: At
+    opening: OpenTurn | None = None
+    messages: list[Message] = Field(default_factory=list)
+    messages_ref: str | None = None
+    forget: bool = True
+    output: TurnOutput | None = None
+    trace: list[TraceEntry] = Field(default_factory=list)
+
+
+class ImportResult(Wire):
+    """Turns whose recorded details were forgotten."""
+
+    forgotten: list[str] = Field(default_factory=list)
+    messages: int = 0
+
+
+class PutBlobs(Wire):
+    """Input of ``gmi.store.put_blobs``."""
+
+    values: list[Any]
+
+
+class BlobRefs(Wire):
+    """Digests in the order of the values."""
+
+    digests: list[str]
+
+
+class SaveSession(Wire):
+    """Input of ``gmi.store.save_session``: the session is released or closed.
+
+    Attributes:
+        state: The record to go on from; ``None`` when it closes.
+    """
+
+    at: At
+    closed: bool
+    state: dict[str, Any] | None = None
+    trace: list[TraceEntry] = Field(default_factory=list)
+
+
+class Done(Wire):
+    """Result of an activity that only writes."""
+
+
+ReadKind = Literal["session", "turns", "messages", "trace", "usage", "turn", "text", "blob"]
+
+
+class Read(Wire):
+    """Input of the workflow ``GMIRead`` and of ``gmi.store.read``.
+
+    Attributes:
+        what: What to list.
+        session_id: The session; its newest row counts unless ``session_key`` is given.
+        turn: For ``turn``, ``messages`` and ``text``: the turn.
+        digest: For ``blob``.
+        after: Cursor of the page before.
+        limit: Items of a page.
+        min_counter: Wait up to ``wait`` seconds until the store has this write counter.
+    """
+
+    what: ReadKind
+    session_id: str
+    session_key: str | None = None
+    turn: str | None = None
+    digest: str | None = None
+    after: str | None = None
+    limit: int = Field(default=100, ge=1, le=1000)
+    min_counter: int = 0
+    wait: float = 5.0
+
+
+class Page(Wire):
+    """A page of at most 256 KB.
+
+    Attributes:
+        items: JSON objects.
+        next: Cursor of the next page, or ``None`` on the last.
+        counter: The store's write counter when the page was read.
+        behind: The store did not reach ``min_counter`` in time.
+    """
+
+    items: list[dict[str, Any]] = Field(default_factory=list)
+    next: str | None = None
+    counter: int = 0
+    behind: bool = False
+
+
+class ToolCallInput(Wire):
+    """Input of every tool activity.
+
+    Attributes:
+        arguments: The parsed arguments.
+        call_id: The model's id of the call.
+        key: The same for every attempt of this call: an idempotency key.
+    """
+
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    arguments_ref: str | None = None
+    call_id: str
+    key: str
+    session_id: str
+    user_id: str
+    turn: str
+    step: int
+
+
+class ToolOutcome(Wire):
+    """A tool's result as our own runner returns it; other workers may return any JSON value.
+
+    Attributes:
+        gmi_tool_outcome: Tells this object from a tool's own JSON.
+        ref: The value is large and kept in the store.
+    """
+
+    gmi_tool_outcome: Literal[1] = 1
+    value: Any = None
+    ref: str | None = None
+    is_error: bool = False
+    error: ErrorInfo | None = None
+
+
+CloseTurn.model_rebuild()

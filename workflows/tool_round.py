@@ -1,0 +1,305 @@
+"""One round of tool calls: run what the session runs, and say what the host has to answer.
+
+Every call of a round gets exactly one answer before the model is asked again, whatever failed,
+was stopped, was lost or left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Literal
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.common import RawValue
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from ..personas.messages import Message
+from .core import Core
+from .failures import info_from_activity, never_started, outcome_unknown, root_cause
+from .policies import NOT_REGISTERED, tool_options
+from .state import ToolResult, TurnRecord
+from .steps import (
+    INLINE_TEXT_BYTES,
+    MAX_RESULT_BYTES,
+    PlannedCall,
+    StoredMessage,
+    ToolCallInput,
+    ToolOutcome,
+)
+from .turns import ErrorInfo
+
+NOT_RUN = "TOOL_NOT_RUN"
+EXTERNAL_NOT_RUN = "EXTERNAL_TOOL_NOT_RUN"
+OUTCOME_UNKNOWN = "TOOL_OUTCOME_UNKNOWN"
+DENIED = "TOOL_DENIED"
+RESULT_TOO_LARGE = "TOOL_RESULT_TOO_LARGE"
+RESULT_NOT_JSON = "TOOL_RESULT_NOT_JSON"
+
+PauseReason = Literal["external", "approval", "lost"]
+
+
+def result_text(value: Any) -> str:
+    """A tool's result as the model reads it: a string as it is, anything else as JSON."""
+    return (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    )
+
+
+def error_text(name: str, error: ErrorInfo) -> str:
+    """A tool's error as the model reads it."""
+    facts = {"code": error.code, "message": error.message, **error.details}
+    return f"Error from {name}: {json.dumps(facts, ensure_ascii=False)}"
+
+
+def error_result(call: PlannedCall, error: ErrorInfo) -> ToolResult:
+    """The answer to a call that failed or did not run."""
+    return ToolResult(
+        call_id=call.id,
+        name=call.name,
+        content=error_text(call.name, error)[: INLINE_TEXT_BYTES // 2],
+        is_error=True,
+        error={"code": error.code, "message": error.message[:1000]},
+    )
+
+
+def not_run(call: PlannedCall, why: str, code: str = NOT_RUN) -> ToolResult:
+    """The answer to a call that was never run."""
+    return error_result(call, ErrorInfo(code=code, message=f"The call was not run: {why}."))
+
+
+async def value_result(core: Core, call: PlannedCall, value: Any) -> ToolResult:
+    """The answer that holds ``value``; over 8 KB it is kept in the store, over 2 MB refused."""
+    try:
+        text = result_text(value)
+    except (TypeError, ValueError) as error:
+        return error_result(call, not_json(str(error)))
+    size = len(text.encode())
+    if size > MAX_RESULT_BYTES:
+        return error_result(call, too_large(size))
+    if size > INLINE_TEXT_BYTES:
+        [ref] = await core.put_blobs([text])
+        return ToolResult(call_id=call.id, name=call.name, content_ref=ref)
+    return ToolResult(call_id=call.id, name=call.name, content=text)
+
+
+def too_large(size: int) -> ErrorInfo:
+    """The error for a result over 2 MB."""
+    return ErrorInfo(
+        code=RESULT_TOO_LARGE,
+        message=f"The result has {size} bytes and the limit is {MAX_RESULT_BYTES}; "
+        "ask for less, or for a part.",
+        details={"bytes": size, "limit": MAX_RESULT_BYTES},
+    )
+
+
+def not_json(problem: str) -> ErrorInfo:
+    """The error for a result that is not JSON."""
+    return ErrorInfo(
+        code=RESULT_NOT_JSON,
+        message=f"The result is not a JSON value: {problem}.",
+    )
+
+
+def result_messages(record: TurnRecord) -> list[StoredMessage]:
+    """The round's answers as messages, in call order."""
+    messages = []
+    for call in record.calls:
+        result = record.results[call.id]
+        messages.append(
+            StoredMessage(
+                message=Message(
+                    role="tool",
+                    name=result.name,
+                    call_id=result.call_id,
+                    content=result.content,
+                    is_error=result.is_error,
+                ),
+                content_ref=result.content_ref,
+            )
+        )
+    return messages
+
+
+class ToolRound:
+    """Runs the open calls of a turn.
+
+    Args:
+        core: The session.
+        record: The turn, in phase ``tools``.
+    """
+
+    def __init__(self, core: Core, record: TurnRecord) -> None:
+        self._core = core
+        self._record = record
+        self._lost: list[str] = []
+
+    async def run(self) -> dict[str, PauseReason]:
+        """Run every call that needs no host.
+
+        Returns:
+            The calls that the host has to answer, and why; empty when the round is answered.
+        """
+        record = self._record
+        asked: dict[str, PauseReason] = {}
+        running: list[asyncio.Task[None]] = []
+        for call in record.open_calls():
+            if call.route is None:
+                problem = call.problem or ErrorInfo(code="TOOL_ERROR", message="no route")
+                self._answer(call, error_result(call, problem))
+            elif call.route.external:
+                asked[call.id] = "external"
+            elif call.route.approval and call.id not in record.approved:
+                asked[call.id] = "approval"
+            else:
+                running.append(asyncio.create_task(self._run_call(call)))
+        if running:
+            await workflow.wait_condition(
+                lambda: all(task.done() for task in running) or self._interrupted()
+            )
+            for task in running:
+                if not task.done():
+                    task.cancel()
+            for outcome in await asyncio.gather(*running, return_exceptions=True):
+                if isinstance(outcome, BaseException) and not isinstance(
+                    outcome, asyncio.CancelledError
+                ):
+                    raise outcome
+        asked.update(dict.fromkeys(self._lost, "lost"))
+        return asked
+
+    def failed(self) -> ToolResult | None:
+        """The first error result, where the session fails a turn for it."""
+        if self._core.state.config.tool_failure_mode == "fail_open":
+            return None
+        return next((r for r in self._record.results.values() if r.is_error), None)
+
+    def _interrupted(self) -> bool:
+        return self._record.turn in self._core.stopping or self.failed() is not None
+
+    async def _run_call(self, call: PlannedCall) -> None:
+        core, record, route = self._core, self._record, call.route
+        assert route is not None  # chosen by run()
+        core.trace.add(
+            "TOOL_EXECUTION_START",
+            f"Running {call.name}.",
+            record.turn,
+            {"call_id": call.id, "effect": route.effect, "task_queue": route.task_queue},
+        )
+        request = ToolCallInput(
+            arguments=call.arguments,
+            arguments_ref=call.arguments_ref,
+            call_id=call.id,
+            key=f"{core.state.session}:{record.turn}:{record.step - 1}:{call.id}",
+            session_id=core.start.session_id,
+            user_id=core.start.user_id,
+            turn=record.turn,
+            step=record.step - 1,
+        )
+        try:
+            # Raw, since a foreign tool may return bytes that no converter can read.
+            raw = await workflow.execute_activity(
+                route.activity,
+                request,
+                result_type=RawValue,
+                summary=f"{call.name} for step {record.step - 1}",
+                **tool_options(route),
+            )
+            result = await self._read_value(call, raw)
+        except ActivityError as error:
+            if record.turn in core.stopping:
+                raise asyncio.CancelledError from error
+            answer = self._read_failure(call, error)
+            if answer is None:
+                self._lost.append(call.id)
+                return
+            result = answer
+        self._answer(call, result)
+
+    async def _read_value(self, call: PlannedCall, raw: RawValue) -> ToolResult:
+        try:
+            value = workflow.payload_converter().from_payload(raw.payload)
+        except Exception as error:
+            return error_result(call, not_json(f"it does not decode ({error})"))
+        if isinstance(value, dict) and value.get("gmi_tool_outcome") == 1:
+            try:
+                outcome = ToolOutcome.model_validate(value)
+            except ValidationError as error:
+                return error_result(
+                    call, ErrorInfo(code="TOOL_ERROR", message=f"malformed outcome: {error}")
+                )
+            if outcome.is_error:
+                fallback = ErrorInfo(code="TOOL_ERROR", message=result_text(outcome.value))
+                return error_result(call, outcome.error or fallback)
+            if outcome.ref is not None:
+                return ToolResult(call_id=call.id, name=call.name, content_ref=outcome.ref)
+            value = outcome.value
+        return await value_result(self._core, call, value)
+
+    def _read_failure(self, call: PlannedCall, error: ActivityError) -> ToolResult | None:
+        """The answer for a failed call, or ``None`` when the host is to be asked about it."""
+        route = call.route
+        assert route is not None  # chosen by run()
+        cause = root_cause(error)
+        if never_started(error):
+            return not_run(call, f"no worker took it within {route.schedule_timeout} s")
+        if isinstance(cause, ApplicationError) and cause.type == NOT_REGISTERED:
+            return not_run(call, f"no worker serves the activity type {route.activity!r}")
+        if outcome_unknown(error):
+            self._core.trace.add(
+                "WARNING",
+                f"The outcome of {call.name} is unknown: its worker was lost.",
+                self._record.turn,
+                {"call_id": call.id, "effect": route.effect},
+            )
+            asks = self._core.state.config.on_lost == "pause" and self.failed() is None
+            if route.effect == "once" and asks:
+                return None
+            return error_result(
+                call,
+                ErrorInfo(
+                    code=OUTCOME_UNKNOWN,
+                    message="The tool was started and its worker was lost or timed out; it may "
+                    "have run. It was not run again.",
+                ),
+            )
+        return error_result(call, info_from_activity(error))
+
+    def _answer(self, call: PlannedCall, result: ToolResult) -> None:
+        record, core = self._record, self._core
+        record.results[call.id] = result
+        core.trace.add(
+            "TOOL_EXECUTION_RESULT",
+            f"{call.name} {'failed' if result.is_error else 'answered'}.",
+            record.turn,
+            {"call_id": call.id, "is_error": result.is_error, "error": result.error},
+        )
+        publish_result(core, record, result)
+
+
+def publish_result(core: Core, record: TurnRecord, result: ToolResult) -> None:
+    """Publish a call's answer."""
+    content: dict[str, Any] = {
+        "tool_call_id": result.call_id,
+        "name": result.name,
+        "result": result.content,
+        "is_error": result.is_error,
+    }
+    if result.content_ref is not None:
+        content["result_ref"] = result.content_ref
+    core.chunks.say(
+        "tool_result",
+        turn=record.turn,
+        step=max(0, record.step - 1),
+        content=content,
+        error_details=result.error,
+    )
+
+
+def answer_open_calls(core: Core, record: TurnRecord, why: str, code: str = NOT_RUN) -> None:
+    """Answer every open call of the round as not run, so that the history stays paired."""
+    for call in record.open_calls():
+        result = not_run(call, why, code)
+        record.results[call.id] = result
+        publish_result(core, record, result)

@@ -1,0 +1,347 @@
+"""The turn loop: model steps and tool rounds until the turn ends, pauses or is carried on.
+
+Deterministic: it decides and records; whatever touches the world is an activity.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Literal
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from ..personas.errors import ToolError
+from .chunks import ChunkItem
+from .core import Core
+from .failures import as_error_info, info_from_activity, root_cause
+from .policies import STEP
+from .ports import ModelPort
+from .state import Pause, TurnRecord
+from .steps import HopFailure, RunStep, Segment, StepFailure, StepResult
+from .tool_round import ToolRound, result_messages
+from .turn_end import TurnEnd, input_message, opened_turn, preview_of
+
+MAX_RESPONSE_TEXT = 16 * 1024
+
+Outcome = Literal["ended", "paused", "rolled"]
+
+
+class TurnLoop:
+    """Runs one turn at a time in a session's lane.
+
+    Args:
+        core: The session.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._end = TurnEnd(core)
+
+    async def run(self, record: TurnRecord) -> Outcome:
+        """Carry a turn on from wherever its record stands."""
+        core = self._core
+        core.state.active = record
+        if record.phase == "queued":
+            self._begin(record)
+        while True:
+            if record.turn in core.stopping:
+                self._end.stopped(record)
+                return "ended"
+            if record.phase == "model":
+                if core.should_roll():
+                    return "rolled"
+                if not await self._step(record):
+                    return "ended"
+            elif not await self._round(record):
+                return "paused" if record.phase == "paused" else "ended"
+
+    def _begin(self, record: TurnRecord) -> None:
+        core, state = self._core, self._core.state
+        record.parent = state.head
+        record.branch = state.branch
+        record.depth = state.depth + 1
+        record.persona_digest = state.persona_digest
+        record.toolset_digest = state.toolset_digest
+        record.reads = list(state.partials) if state.config.show_partial else []
+        record.phase = "model"
+        record.new = [input_message(record)]
+        core.chunks.begin_turn(record.turn)
+        core.trace.add(
+            "INTERACTION_START",
+            "A turn began.",
+            record.turn,
+            {"input_type": record.kind, "preview": preview_of(record)},
+        )
+        self._end.show(record, "running")
+
+    async def _step(self, record: TurnRecord) -> bool:
+        """One model step; returns whether the turn goes on."""
+        core = self._core
+        request = self._request(record)
+        core.chunks.begin_step(record.turn, record.step)
+        trace_upto = core.state.trace_seq
+        handle = workflow.start_activity_method(
+            ModelPort.run_step,
+            request,
+            summary=f"step {record.step} of turn {record.seq}",
+            cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,
+            **STEP,
+        )
+        await workflow.wait_condition(lambda: handle.done() or record.turn in core.stopping)
+        if not handle.done():
+            text = core.chunks.live_text
+            core.chunks.end_step()
+            handle.cancel()
+            self._end.stopped(record, text)
+            return False
+        try:
+            result = handle.result()
+        except ActivityError as error:
+            core.chunks.end_step()
+            self._step_failed(record, error)
+            return False
+        core.trace.flushed(trace_upto)
+        if result.existing is not None:
+            core.chunks.end_step()
+            self._end.known(record, result.existing)
+            return False
+        self._take(record, result)
+        core.chunks.end_step()
+        if result.calls:
+            record.phase = "tools"
+            return True
+        if record.turn in core.stopping:
+            self._end.stopped(record)
+        else:
+            self._end.done(record)
+        return False
+
+    def _request(self, record: TurnRecord) -> RunStep:
+        core, state = self._core, self._core.state
+        limit = record.input.max_tool_iterations
+        limit = state.config.max_tool_iterations if limit is None else limit
+        with_tools = record.iterations < limit
+        if not with_tools and record.iterations > 0 and not record.limit_reached:
+            record.limit_reached = True
+            core.trace.add(
+                "WARNING",
+                f"The limit of {limit} tool rounds is reached; the model is asked to answer "
+                "without tools.",
+                record.turn,
+                {"max_tool_iterations": limit},
+            )
+        options = state.config.options
+        if record.input.options is not None:
+            options = options.merged(record.input.options) if options else record.input.options
+        return RunStep(
+            at=core.at(record.turn),
+            step=record.step,
+            opening=None if record.opened else opened_turn(record),
+            path=path(record),
+            parent=record.parent,
+            partials=record.reads,
+            expect_messages=record.messages,
+            new=record.new,
+            history_ref=record.input.history_ref,
+            persona_digest=record.persona_digest,
+            toolset_digest=record.toolset_digest,
+            user_id=core.start.user_id,
+            model=record.input.model or state.config.model,
+            fallback=(
+                record.input.fallback
+                if record.input.fallback is not None
+                else state.config.fallback
+            ),
+            options=options,
+            max_messages=state.config.max_messages,
+            suffix=record.input.suffix,
+            with_tools=with_tools,
+            start_hop=record.start_hop,
+            max_wait=state.config.max_wait,
+            credentials=state.config.credentials,
+            stream=record.input.stream,
+            trace=core.trace.pending(),
+        )
+
+    def _take(self, record: TurnRecord, result: StepResult) -> None:
+        """Record a finished step."""
+        core = self._core
+        self._trace_step(record, result)
+        items = [ChunkItem(type="usage_update", content=usage_content(result), usage=result.usage)]
+        if result.calls:
+            items.insert(0, ChunkItem(type="tool_call_request", content=requested(result)))
+        core.chunks.finish_step(result.attempt, result.chunks, items, result.text)
+        core.chunks.say(
+            "step_finished",
+            turn=record.turn,
+            step=record.step,
+            content={
+                "step_index": record.step,
+                "text": result.text,
+                "finish_reason": result.finish_reason,
+                "provider_id": result.provider,
+                "model_id": result.model,
+                "hop": result.hop,
+                "response_model": result.response_model,
+                "provider_message_id": result.message_id,
+                "service_tier": result.service_tier,
+            },
+            usage=result.usage,
+            finish_reason=result.finish_reason,
+        )
+        record.opened = True
+        record.layout.append(result.written)
+        record.step += 1
+        record.new = []
+        record.start_hop = result.hop
+        record.provider, record.model = result.provider, result.model
+        record.finish_reason = result.finish_reason
+        record.usage = record.usage + result.usage
+        record.warnings.extend(result.warnings[: max(0, 8 - len(record.warnings))])
+        record.calls = list(result.calls)
+        record.made.extend(result.calls)
+        record.results = {}
+        record.approved = []
+        if record.texts is not None:
+            joined = None if result.text is None else record.texts + result.text
+            fits = joined is not None and len(joined.encode()) <= MAX_RESPONSE_TEXT
+            record.texts = joined if fits else None
+
+    def _trace_step(self, record: TurnRecord, result: StepResult) -> None:
+        trace, turn = self._core.trace, record.turn
+        for failure in result.failures:
+            self._take_failure(record, failure)
+        details: dict[str, Any] = {
+            "step": record.step,
+            "messages": result.prompt_messages,
+            "estimated_tokens": result.prompt_tokens,
+        }
+        if result.left_out is not None:
+            details["left_out"] = result.left_out.model_dump()
+        trace.add("PROMPT_CONSTRUCTION_COMPLETE", "The prompt was built.", turn, details)
+        for warning in result.warnings:
+            trace.add("WARNING", warning, turn, {"step": record.step})
+        trace.add(
+            "LLM_CALL_START",
+            f"Asked {result.provider}:{result.model}.",
+            turn,
+            {"step": record.step, "hop": result.hop, "attempt": result.attempt},
+        )
+        if result.calls:
+            trace.add(
+                "TOOL_CALL_REQUESTED",
+                f"The model asked for {', '.join(call.name for call in result.calls)}.",
+                turn,
+                {"calls": [{"id": call.id, "name": call.name} for call in result.calls]},
+            )
+        trace.add(
+            "LLM_CALL_COMPLETE",
+            "The model answered.",
+            turn,
+            {"finish_reason": result.finish_reason, "usage": usage_content(result)},
+        )
+
+    def _take_failure(self, record: TurnRecord, failure: HopFailure) -> None:
+        """Trace a hop that failed before output, and count what it billed."""
+        core = self._core
+        core.trace.add(
+            "WARNING",
+            f"Hop {failure.hop} ({failure.provider}:{failure.model}) failed: "
+            f"{failure.error.message}",
+            record.turn,
+            {"hop": failure.hop, "code": failure.error.code, **failure.error.details},
+        )
+        if failure.usage is not None:
+            record.usage = record.usage + failure.usage
+            core.chunks.say(
+                "usage_update",
+                turn=record.turn,
+                step=record.step,
+                content=failure.usage.model_dump(),
+                usage=failure.usage,
+                metadata={
+                    "attempt_failed": True,
+                    "hop": failure.hop,
+                    "provider_id": failure.provider,
+                    "model_id": failure.model,
+                },
+            )
+
+    def _step_failed(self, record: TurnRecord, error: ActivityError) -> None:
+        info = info_from_activity(error)
+        cause = root_cause(error)
+        if isinstance(cause, ApplicationError) and len(cause.details) > 1:
+            try:
+                failure = StepFailure.model_validate(cause.details[1])
+            except ValidationError:
+                failure = StepFailure(error=info)
+            for hop in failure.failures:
+                self._take_failure(record, hop)
+            if failure.usage is not None:
+                record.usage = record.usage + failure.usage
+        self._end.failed(record, info)
+
+    async def _round(self, record: TurnRecord) -> bool:
+        """The open tool round; returns whether the turn goes on with another step."""
+        core = self._core
+        tools = ToolRound(core, record)
+        asked = await tools.run()
+        if record.turn in core.stopping:
+            self._end.stopped(record)
+            return False
+        failed = tools.failed()
+        if failed is not None:
+            problem = ToolError(
+                f"Tool {failed.name} failed and the session fails turns for that: "
+                f"{(failed.error or {}).get('message', '')}",
+                details={"call_id": failed.call_id},
+            )
+            self._end.failed(record, as_error_info(problem))
+            return False
+        if asked:
+            self._pause(record, asked)
+            return False
+        self.close_round(record)
+        return True
+
+    def close_round(self, record: TurnRecord) -> None:
+        """Every call is answered: the next step takes the answers along."""
+        record.new = result_messages(record)
+        record.calls = []
+        record.results = {}
+        record.iterations += 1
+        record.phase = "model"
+
+    def _pause(
+        self, record: TurnRecord, asked: dict[str, Literal["external", "approval", "lost"]]
+    ) -> None:
+        state = self._core.state
+        timeout = state.config.pause_timeout
+        record.pause = Pause(
+            reasons=asked,
+            since=workflow.now(),
+            expires_at=None if timeout is None else workflow.now() + timedelta(seconds=timeout),
+        )
+        record.phase = "paused"
+        self._end.paused(record)
+
+
+def path(record: TurnRecord) -> list[Segment]:
+    """The branch path before the turn."""
+    if record.depth <= 1:
+        return []
+    return [Segment(branch=record.branch, depth=record.depth - 1)]
+
+
+def requested(result: StepResult) -> list[dict[str, Any]]:
+    """The calls of a step as a ``tool_call_request`` lists them."""
+    return [
+        {"id": call.id, "name": call.name, "arguments": call.arguments} for call in result.calls
+    ]
+
+
+def usage_content(result: StepResult) -> dict[str, Any]:
+    """A step's usage as a chunk and a trace entry show it."""
+    return {**result.usage.model_dump(), "total_tokens": result.usage.total_tokens}
