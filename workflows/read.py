@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from temporalio import workflow
-from temporalio.common import VersioningBehavior
 
 from .policies import READ
 from .ports import StorePort
 from .steps import Page, Read
 
 
-@workflow.defn(name="GMIRead", versioning_behavior=VersioningBehavior.PINNED)
+@workflow.defn(name="GMIRead")
 class GMIRead:
     """Reads a page of the store; works on closed sessions and adds nothing to their history."""
 

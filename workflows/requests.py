@@ -30,7 +30,15 @@ from .turns import SubmitTurn
 
 _TURNS = uuid.UUID("5b0ad5a2-5bb1-5f0c-9a3f-1f6f5f3b9c55")
 
-_NOT_PART_OF_THE_INPUT = {"request_id", "session_key", "persona", "sends", "on_pause", "stream"}
+_NOT_PART_OF_THE_INPUT = {
+    "request_id",
+    "session_key",
+    "persona",
+    "sends",
+    "on_pause",
+    "stream",
+    "hold",
+}
 
 
 def turn_id(session: str, request_id: str) -> str:

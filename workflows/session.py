@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.common import RawValue, VersioningBehavior
+from temporalio.common import RawValue
 from temporalio.contrib.workflow_streams import WorkflowStream
 from temporalio.exceptions import ActivityError, ApplicationError
 
@@ -59,7 +59,7 @@ HELD_SECONDS = 20
 UNUSED_SECONDS = 10
 
 
-@workflow.defn(name="GMISession", versioning_behavior=VersioningBehavior.AUTO_UPGRADE)
+@workflow.defn(name="GMISession")
 class GMISession:
     """A durable mind: one session of one user with one persona.
 
@@ -279,6 +279,8 @@ class GMISession:
             record, turn, request_id = self._requests.accept(submit)
             if record is not None:
                 await self._history.keep_large_input(record)
+            if not submit.hold:
+                return views.ticket(core, turn, request_id)
             return await self._hold(turn, request_id)
 
     @submit_turn.validator

@@ -70,6 +70,7 @@ class SubmitTurn(Wire):
             ``CONVERSATION_BUSY``, or answer its open calls with ``EXTERNAL_TOOL_NOT_RUN`` and
             queue behind it.
         stream: Whether the model's text reaches the chunk stream piece by piece.
+        hold: Whether the call may be held until the turn ends, if that comes soon.
         max_tool_iterations: Tool rounds before the model is asked to answer without tools.
     """
 
@@ -88,6 +89,7 @@ class SubmitTurn(Wire):
     sends: Sends = "queue"
     on_pause: OnPause = "refuse"
     stream: bool = True
+    hold: bool = True
     max_tool_iterations: int | None = Field(default=None, ge=0, le=100)
 
 

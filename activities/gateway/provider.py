@@ -7,7 +7,7 @@ history; it knows HTTP and its provider, nothing else.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -87,7 +87,7 @@ class Provider(Protocol):
     kind: str
     """Wire family: ``openai``, ``anthropic``, ``gemini`` or ``offline``. Replay blocks carry it."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model; yields events, the last one is :class:`Finished`.
 
         Raises:

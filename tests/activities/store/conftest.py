@@ -153,7 +153,9 @@ class Life:
             "hop": 0,
             "provider": "offline",
             "model": "echo",
-            "usage": Usage(prompt_tokens=10, completion_tokens=5) if state != "reserved" else Usage(),
+            "usage": Usage(prompt_tokens=10, completion_tokens=5)
+            if state != "reserved"
+            else Usage(),
         }
         return UsageRow(turn=turn, state=state, **(row | changes))
 

@@ -79,7 +79,7 @@ async def test_a_message_comes_back_as_it_was(life: Any) -> None:
     at = await life.begin("t1")
     reply = Message(
         role="assistant",
-        content="nul \x00, snowman ☃, quote \"",
+        content='nul \x00, snowman ☃, quote "',
         calls=[ToolCall(id="c1", name="look", arguments={"b": 1, "a": [None, 1.5]})],
         replay=[
             ReplayBlock(
@@ -90,9 +90,7 @@ async def test_a_message_comes_back_as_it_was(life: Any) -> None:
         ],
     )
     await life.store.save_reply(at, 1, step=0, index=1, reply=reply, usage=life.bill("t1"))
-    history = await life.store.load_history(
-        at, step=0, path=[], parent=None, partials=[], limit=20
-    )
+    history = await life.store.load_history(at, step=0, path=[], parent=None, partials=[], limit=20)
     assert history.turn[1] == reply
     assert history.turn[1].model_dump_json() == reply.model_dump_json()
 
@@ -256,9 +254,7 @@ async def test_a_known_request_under_another_turn_is_refused(life: Any) -> None:
 
 
 @pytest.mark.parametrize("expected", [1, 3])
-async def test_another_number_of_messages_than_recorded_is_behind(
-    life: Any, expected: int
-) -> None:
+async def test_another_number_of_messages_than_recorded_is_behind(life: Any, expected: int) -> None:
     await life.reply(await life.begin("t1"))
     with pytest.raises(StoreBehindError) as caught:
         await life.store.begin_step(

@@ -1,0 +1,66 @@
+"""Content that a message refers to: large text and images from the store."""
+
+from __future__ import annotations
+
+import base64
+
+from ..personas.messages import ImagePart, Message, Part
+from ..workflows.steps import StoredMessage
+from .blobs import load_value
+from .gateway.failures import ProviderFailure
+from .gateway.models import model_info
+from .store.protocol import Store
+
+
+class ContentLoader:
+    """Puts referenced content in its place.
+
+    Args:
+        store: Holds the content.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def message(self, stored: StoredMessage) -> Message:
+        """The whole message."""
+        if stored.content_ref is None:
+            return stored.message
+        content = load_value(await self._store.get_blob(stored.content_ref))
+        return Message.model_validate(
+            {**stored.message.model_dump(exclude={"content"}), "content": content}
+        )
+
+    async def with_images(
+        self, messages: list[Message], provider: str, model: str
+    ) -> list[Message]:
+        """Messages whose images can be sent: stored ones as ``data:`` URLs.
+
+        Raises:
+            ProviderFailure: The model takes no images.
+        """
+        if not any(isinstance(m.content, list) for m in messages):
+            return messages
+        return [await self._with_images(message, provider, model) for message in messages]
+
+    async def _with_images(self, message: Message, provider: str, model: str) -> Message:
+        if not isinstance(message.content, list):
+            return message
+        parts: list[Part] = []
+        for part in message.content:
+            if not isinstance(part, ImagePart):
+                parts.append(part)
+                continue
+            if model_info(model, provider).images is False:
+                raise ProviderFailure(
+                    f"{provider}:{model} takes no images; choose a model that does.",
+                    kind="unsupported",
+                    provider=provider,
+                    code="IMAGE_UNSUPPORTED",
+                )
+            if part.blob is not None:
+                data = base64.b64encode(await self._store.get_blob(part.blob)).decode()
+                url = f"data:{part.media_type or 'image/png'};base64,{data}"
+                part = part.model_copy(update={"blob": None, "url": url})
+            parts.append(part)
+        return message.model_copy(update={"content": parts})

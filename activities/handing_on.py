@@ -1,0 +1,33 @@
+"""Handing a running activity on to another worker when this one shuts down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from ..workflows.failures import WORKER_SHUTDOWN
+
+
+@contextmanager
+def handing_on() -> Iterator[None]:
+    """Turn the cancel of a worker's shutdown into a failure that is retried at once.
+
+    A shutdown is never a stop: the SDK's own path would take a second longer, and a cancelled
+    activity would look as if somebody had asked for it.
+    """
+    try:
+        yield
+    except asyncio.CancelledError:
+        details = activity.cancellation_details()
+        if details is not None and details.worker_shutdown:
+            raise ApplicationError(
+                "The worker is shutting down; another one goes on.",
+                type=WORKER_SHUTDOWN,
+                next_retry_delay=timedelta(milliseconds=1),
+            ) from None
+        raise

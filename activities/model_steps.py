@@ -1,0 +1,420 @@
+"""The model port: one activity execution is one model step, its attempts walk the hops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import aclosing
+from datetime import timedelta
+from typing import NoReturn
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from ..personas.errors import (
+    ConfigurationError,
+    GMIError,
+    ProviderError,
+    ProviderUnavailableError,
+    StaleWriteError,
+    StoreError,
+)
+from ..personas.messages import Message, Usage
+from ..personas.prompt import AssembledPrompt, PromptContext, assemble
+from ..workflows.failures import as_error_info
+from ..workflows.ports import ModelPort, implements
+from ..workflows.steps import (
+    RESULT_TEXT_BYTES,
+    HopFailure,
+    LeftOut,
+    RunStep,
+    StepFailure,
+    StepResult,
+)
+from ..workflows.turns import ErrorInfo
+from .catalog import Catalog, Toolset
+from .chunk_sender import ChunkSender, Send, send_to_session
+from .content import ContentLoader
+from .gateway.circuits import CircuitRegistry
+from .gateway.failures import ProviderFailure
+from .gateway.hops import Hop, after_failure, chain
+from .gateway.models import ensure_supported, model_info, price
+from .gateway.provider import ModelRequest, Provider
+from .gateway.registry import ProviderRegistry
+from .handing_on import handing_on
+from .progress import Progress, beating
+from .reply import Reply, planned_calls, unique_calls
+from .store.protocol import History, Store, UsageRow
+
+DEFAULT_HISTORY = 20
+SMALLER_WINDOWS = 3
+
+
+@implements(ModelPort)
+class ModelActivities(ModelPort):
+    """Runs model steps.
+
+    Args:
+        store: The store.
+        catalog: Frozen personas and tools.
+        providers: The providers.
+        circuits: Their circuit breakers, one set for the process.
+        settings: The worker's settings, by the names of their variables.
+        send: Delivers a batch of chunks to the session whose step runs.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        catalog: Catalog,
+        providers: ProviderRegistry,
+        circuits: CircuitRegistry,
+        settings: Mapping[str, str],
+        send: Send = send_to_session,
+    ) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.providers = providers
+        self.circuits = circuits
+        self.settings = settings
+        self.send = send
+        self.content = ContentLoader(store)
+
+    async def run_step(self, request: RunStep) -> StepResult:
+        """Record what is new, ask the model once, record its reply."""
+        info = activity.info()
+        progress = Progress.resume(info.heartbeat_details, request.start_hop)
+        with handing_on():
+            async with beating(progress):
+                attempt = StepAttempt(self, request, progress, info.attempt)
+                try:
+                    return await attempt.run()
+                except GMIError as error:
+                    attempt.refuse(error)
+
+
+class StepAttempt:
+    """One attempt of a step.
+
+    Args:
+        port: What all steps share.
+        request: The step.
+        progress: What earlier attempts found out.
+        attempt: The activity's attempt, from 1.
+    """
+
+    def __init__(
+        self, port: ModelActivities, request: RunStep, progress: Progress, attempt: int
+    ) -> None:
+        self._port = port
+        self._request = request
+        self._progress = progress
+        self._attempt = attempt
+        self._warnings: list[str] = []
+
+    async def run(self) -> StepResult:
+        """Serve the step on the first hop that can start."""
+        port, request = self._port, self._request
+        persona = await port.catalog.persona(request.persona_digest)
+        toolset = await port.catalog.toolset(request.toolset_digest)
+        hops = chain(port.providers, port.settings, persona, request.model, request.fallback)
+        hop, provider = self._start(hops)
+        new = [await port.content.message(stored) for stored in request.new]
+        begun = await port.store.begin_step(
+            request.at,
+            self._attempt,
+            step=request.step,
+            opening=request.opening,
+            new=new,
+            expect_messages=request.expect_messages,
+            reserve=self._usage_row(hop, "reserved", Usage()),
+            trace=request.trace,
+        )
+        if begun.existing is not None:
+            return StepResult(existing=begun.existing, attempt=self._attempt)
+        limit = request.max_messages or persona.max_messages or DEFAULT_HISTORY
+        history = await self._history(limit)
+        options = persona.default_model_completion_options.merged(request.options)
+        known = model_info(hop.model, hop.provider)
+        definitions = toolset.definitions if request.with_tools else []
+        if definitions and known.tools is False:
+            self._warnings.append(f"{hop.provider}:{hop.model} takes no tools; none were offered.")
+            definitions = []
+        window = known.window
+        for smaller in range(SMALLER_WINDOWS + 1):
+            prompt = assemble(
+                persona,
+                history.earlier,
+                history.turn,
+                window_tokens=window >> smaller,
+                model=f"{hop.provider}:{hop.model}",
+                max_messages=limit,
+                tools=len(definitions),
+                context=PromptContext(suffix=request.suffix),
+            )
+            call = ModelRequest(
+                model=hop.model,
+                messages=await port.content.with_images(prompt.messages, hop.provider, hop.model),
+                tools=definitions,
+                options=hop.completed(options),
+                user=request.user_id,
+            )
+            reply = Reply(hop.provider, hop.model)
+            sender = ChunkSender(
+                port.send, request.at.turn, request.step, self._attempt, live=request.stream
+            )
+            try:
+                await self._ask(provider, call, reply, sender)
+                break
+            except ProviderFailure as failure:
+                too_long = failure.window_exceeded and not reply.said_something
+                if not too_long or smaller == SMALLER_WINDOWS or not history.earlier:
+                    await self._failed(hop, hops, reply, failure)
+                self._warnings.append(
+                    f"CONTEXT_WINDOW_EXCEEDED: {hop.provider}:{hop.model} refused the prompt as "
+                    "too long; it was sent again with less history."
+                )
+        port.circuits.record_success(hop.provider)
+        return await self._finish(hop, reply, sender, toolset, history, prompt, len(new))
+
+    async def _ask(
+        self, provider: Provider, call: ModelRequest, reply: Reply, sender: ChunkSender
+    ) -> None:
+        try:
+            ensure_supported(call, reply.provider)
+            # Closed here, so that a stop ends the provider's connection at once.
+            async with aclosing(provider.stream(call)) as events:
+                async for event in events:
+                    for item in reply.take(event):
+                        sender.put(item)
+            reply.check_finished()
+        except asyncio.CancelledError:
+            # Frees the circuit's probe, which nobody else will report on.
+            self._port.circuits.record_failure(
+                reply.provider, ProviderFailure("the step was stopped", kind="aborted")
+            )
+            await sender.drop()
+            raise
+        except BaseException:
+            await sender.drop()
+            raise
+
+    async def _finish(
+        self,
+        hop: Hop,
+        reply: Reply,
+        sender: ChunkSender,
+        toolset: Toolset,
+        history: History,
+        prompt: AssembledPrompt,
+        new: int,
+    ) -> StepResult:
+        request, port = self._request, self._port
+        finished = reply.finished
+        used = {call.id for message in (*history.earlier, *history.turn) for call in message.calls}
+        calls = unique_calls(finished.calls, used, f"{request.at.turn[:8]}-{request.step}")
+        if calls and not request.with_tools:
+            self._warnings.append("The model asked for tools although none were offered.")
+            calls = []
+        usage = price(hop.model, hop.provider, reply.usage)
+        for item in reply.closing_items(calls, usage):
+            sender.put(item)
+        text = reply.text
+        message = Message(
+            role="assistant", content=text or None, calls=calls, replay=finished.replay
+        )
+        await port.store.save_reply(
+            request.at,
+            self._attempt,
+            step=request.step,
+            index=new,
+            reply=message,
+            usage=self._usage_row(hop, "done", usage),
+        )
+        await sender.finish()
+        planned = await planned_calls(calls, toolset, port.store)
+        return StepResult(
+            text=text if len(text.encode()) <= RESULT_TEXT_BYTES else None,
+            calls=planned,
+            finish_reason=finished.finish_reason,
+            usage=usage,
+            failures=self._progress.failures,
+            hop=hop.index,
+            provider=hop.provider,
+            model=hop.model,
+            response_model=finished.response_model,
+            message_id=finished.message_id,
+            service_tier=finished.service_tier,
+            written=new + 1,
+            chunks=sender.count,
+            attempt=self._attempt,
+            prompt_messages=len(prompt.messages),
+            prompt_tokens=prompt.estimated_tokens,
+            left_out=left_out(history, prompt),
+            warnings=[*self._warnings, *prompt.warnings],
+        )
+
+    async def _history(self, limit: int) -> History:
+        request, port = self._request, self._port
+        given = request.history_ref
+        history = await port.store.load_history(
+            request.at,
+            step=request.step,
+            path=[] if given else request.path,
+            parent=None if given else request.parent,
+            partials=[] if given else request.partials,
+            limit=limit,
+        )
+        if given is None:
+            return history
+        raw = json.loads(await port.store.get_blob(given))
+        return History(
+            earlier=[Message.model_validate(item) for item in raw],
+            turn=history.turn,
+            left_out=0,
+        )
+
+    def _start(self, hops: list[Hop]) -> tuple[Hop, Provider]:
+        """The hop to serve: skips those that cannot start, at no cost.
+
+        Raises:
+            ConfigurationError: The primary is misconfigured.
+            ProviderUnavailableError: No hop is left that can start.
+        """
+        port, progress = self._port, self._progress
+        for hop in hops[progress.hop :]:
+            try:
+                provider = port.providers.get(
+                    hop.provider, self._request.credentials.get(hop.provider)
+                )
+                if port.circuits.is_open(hop.provider):
+                    raise ProviderFailure(
+                        f"{hop.provider}: its circuit is open after repeated failures",
+                        kind="circuit_open",
+                        provider=hop.provider,
+                        status=503,
+                    )
+            except ProviderFailure as failure:
+                if failure.kind == "configuration" and hop.index == 0:
+                    raise ConfigurationError(
+                        failure.message, details=failure.as_details()
+                    ) from failure
+                self._note(hop, failure, None)
+                progress.hop, progress.tries = hop.index + 1, 0
+                continue
+            progress.hop = hop.index
+            return hop, provider
+        raise ProviderUnavailableError(
+            "No provider of the chain could start: "
+            + "; ".join(f.error.message for f in progress.failures),
+            details={"hops": [f"{hop.provider}:{hop.model}" for hop in hops]},
+        )
+
+    async def _failed(
+        self, hop: Hop, hops: list[Hop], reply: Reply, failure: ProviderFailure
+    ) -> NoReturn:
+        """Record a failed attempt and say what follows: another hop, a wait, or the end."""
+        port, progress, request = self._port, self._progress, self._request
+        port.circuits.record_failure(hop.provider, failure)
+        billed = failure.usage or (reply.usage if reply.usage.total_tokens else None)
+        if billed is not None:
+            billed = price(hop.model, hop.provider, billed)
+        # In the ledger before the next hop starts, so that a lost heartbeat loses no bill.
+        row = self._usage_row(hop, "failed", billed or Usage())
+        await port.store.record_usage(request.at, [row])
+        self._note(hop, failure, billed)
+        if reply.said_something:
+            self._give_up(
+                ProviderError(
+                    f"{failure.message}; it failed after it had begun to answer, so no other "
+                    "provider was asked.",
+                    details=failure.as_details(),
+                )
+            )
+        verdict = after_failure(
+            failure,
+            hop=hop.index,
+            last_hop=len(hops) - 1,
+            tries=progress.tries,
+            max_wait=request.max_wait,
+        )
+        if verdict.action == "give_up":
+            error: GMIError
+            if failure.kind == "configuration" and hop.index == 0:
+                error = ConfigurationError(failure.message, details=failure.as_details())
+            else:
+                error = ProviderError(failure.message, details=failure.as_details())
+            self._give_up(error)
+        if verdict.action == "next_hop":
+            progress.hop, progress.tries = hop.index + 1, 0
+        elif verdict.counts:
+            progress.tries += 1
+        progress.beat()
+        raise ApplicationError(
+            failure.message,
+            failure.as_details(),
+            type="LLM_HOP_FAILED",
+            next_retry_delay=timedelta(seconds=verdict.delay),
+        )
+
+    def _note(self, hop: Hop, failure: ProviderFailure, billed: Usage | None) -> None:
+        details = failure.as_details()
+        details.pop("message", None)
+        self._progress.failures = [
+            *self._progress.failures[-15:],
+            HopFailure(
+                hop=hop.index,
+                provider=hop.provider,
+                model=hop.model,
+                error=ErrorInfo(
+                    code="LLM_PROVIDER_ERROR", message=failure.message, details=details
+                ),
+                usage=billed,
+            ),
+        ]
+
+    def refuse(self, error: GMIError) -> NoReturn:
+        """Turn an error into the activity's failure: retried for a store that is down."""
+        if isinstance(error, StoreError) and error.details.get("retryable"):
+            raise ApplicationError(error.message, error.details, type=error.code) from error
+        if isinstance(error, StaleWriteError):
+            raise ApplicationError(
+                error.message, error.details, type=error.code, non_retryable=True
+            ) from error
+        self._give_up(error)
+
+    def _give_up(self, error: GMIError) -> NoReturn:
+        failure = StepFailure(error=as_error_info(error), failures=self._progress.failures)
+        raise ApplicationError(
+            error.message,
+            error.details,
+            failure.model_dump(mode="json"),
+            type=error.code,
+            non_retryable=True,
+        ) from error
+
+    def _usage_row(self, hop: Hop, state: str, usage: Usage) -> UsageRow:
+        request = self._request
+        return UsageRow(
+            turn=request.at.turn,
+            step=request.step,
+            attempt=self._attempt,
+            hop=hop.index,
+            provider=hop.provider,
+            model=hop.model,
+            state=state,
+            usage=usage,
+            at=request.at.now,
+        )
+
+
+def left_out(history: History, prompt: AssembledPrompt) -> LeftOut | None:
+    """What the prompt does not show of the conversation."""
+    messages = (
+        history.left_out + prompt.left_out.messages_by_count + prompt.left_out.messages_by_budget
+    )
+    if messages == 0:
+        return None
+    reason = "budget" if prompt.left_out.messages_by_budget else "window"
+    return LeftOut(messages=messages, tokens=prompt.left_out.tokens_by_budget, reason=reason)

@@ -1,0 +1,62 @@
+"""How far a model step has come: kept in heartbeat details, so the next attempt goes on there.
+
+A lost worker repeats its hop; only a provider's failure moves to the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+from temporalio import activity
+
+from ..workflows.steps import HopFailure
+
+BEAT_SECONDS = 1.0
+"""A killed worker's step goes on elsewhere after three missed beats."""
+
+
+class Progress(BaseModel):
+    """What earlier attempts of a step have found out.
+
+    Attributes:
+        hop: The hop to serve.
+        tries: Failures of the provider at this hop; lost workers and stores do not count.
+        failures: Every hop failure so far, for the trace and the bill.
+    """
+
+    hop: int = 0
+    tries: int = 0
+    failures: list[HopFailure] = Field(default_factory=list)
+
+    @classmethod
+    def resume(cls, details: Any, start_hop: int) -> Progress:
+        """The progress in an activity's heartbeat details, or the start of a step."""
+        with suppress(ValidationError, IndexError, TypeError):
+            return cls.model_validate(details[0])
+        return cls(hop=start_hop)
+
+    def beat(self) -> None:
+        """Record the progress with the server."""
+        activity.heartbeat(self.model_dump(mode="json"))
+
+
+@asynccontextmanager
+async def beating(progress: Progress) -> AsyncIterator[None]:
+    """Heartbeat in the background while the body runs, whatever it waits for."""
+
+    async def beat() -> None:
+        while True:
+            progress.beat()
+            await asyncio.sleep(BEAT_SECONDS)
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

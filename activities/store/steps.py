@@ -1,0 +1,115 @@
+"""Steps of a turn: what is new before the model is asked, and its reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
+
+from ...personas.errors import RequestMismatchError
+from ...personas.messages import Message
+from ...workflows.steps import At, OpenTurn
+from ...workflows.trace import TraceEntry
+from ...workflows.turns import FINAL_STATUSES, TurnOutput
+from .fences import epoch_of, fence, resolve_epoch
+from .ledger import settle_usage
+from .protocol import Begun, UsageRow
+from .rows import message_values, upsert_message, write_trace
+from .standing import behind, look_up, open_row, stale, supersede
+from .tables import messages, sessions, turns
+
+_mine = and_(turns.c.session == bindparam("s"), turns.c.turn == bindparam("t"))
+_run_on = (
+    update(turns)
+    .where(_mine)
+    .values(status="running", output=None, ended_at=None, fence=bindparam("stamp"))
+)
+_drop_since = delete(messages).where(
+    messages.c.session == bindparam("s"),
+    messages.c.turn == bindparam("t"),
+    messages.c.step >= bindparam("from_step"),
+)
+_clear_state = (
+    update(sessions)
+    .where(sessions.c.session == bindparam("s"), sessions.c.state_fence < bindparam("stamp"))
+    .values(state=None)
+)
+_turn_fence = select(turns.c.fence).where(_mine)
+
+
+def begin_step(
+    conn: Connection,
+    at: At,
+    attempt: int,
+    *,
+    step: int,
+    opening: OpenTurn | None,
+    new: Sequence[Message],
+    expect_messages: int,
+    reserve: UsageRow | None,
+    entries: Sequence[TraceEntry],
+) -> Begun:
+    """Open the turn or go on with it: its new messages, the reservation and the trace."""
+    standing = look_up(conn, at, opening, step)
+    row, epoch = standing.row, standing.epoch
+    stamp = fence(epoch, at.counter, attempt)
+    if row.turn is not None:
+        if row.fence > stamp:
+            raise stale(at, row.fence, stamp)
+        if opening is not None and epoch_of(row.fence) == epoch:
+            if row.digest != opening.digest:
+                raise RequestMismatchError(
+                    f"request id {opening.request_id!r} was used before with another input; "
+                    "send the same input again, or use a new request id",
+                    details={"session": at.session, "turn": at.turn},
+                )
+            if row.status in FINAL_STATUSES and row.output is not None:
+                return Begun(existing=TurnOutput.model_validate(row.output))
+    if row.before != expect_messages:
+        raise behind(at, step, expect_messages, row.before)
+
+    if opening is not None:
+        open_row(conn, at, opening, standing, stamp, "running", new[0] if new else None)
+    elif row.turn is None:
+        raise behind(at, step, expect_messages, row.before)
+    else:
+        if epoch_of(row.fence) < epoch:
+            supersede(conn, at, row.branch, row.depth, epoch)
+        conn.execute(_run_on, {"s": at.session, "t": at.turn, "stamp": stamp})
+    if row.since:
+        conn.execute(_drop_since, {"s": at.session, "t": at.turn, "from_step": step})
+    if new:
+        placed = [
+            message_values(at.session, at.turn, step, index, message, stamp)
+            for index, message in enumerate(new)
+        ]
+        conn.execute(insert(messages), placed)
+    if reserve is not None:
+        settle_usage(conn, at, epoch, reserve)
+    write_trace(conn, at.session, entries, stamp)
+    if row.has_state:
+        conn.execute(_clear_state, {"s": at.session, "stamp": stamp})
+    return Begun()
+
+
+def save_reply(
+    conn: Connection,
+    at: At,
+    attempt: int,
+    *,
+    step: int,
+    index: int,
+    reply: Message,
+    bill: UsageRow,
+) -> None:
+    """Write a step's reply and settle its usage."""
+    epoch = resolve_epoch(conn, at)
+    stamp = fence(epoch, at.counter, attempt)
+    newest = conn.execute(_turn_fence, {"s": at.session, "t": at.turn}).scalar()
+    if newest is None:
+        raise behind(at, step, index, 0)
+    if newest > stamp:
+        raise stale(at, newest, stamp)
+    values = message_values(at.session, at.turn, step, index, reply, stamp)
+    conn.execute(upsert_message(conn.dialect.name), values)
+    settle_usage(conn, at, epoch, bill)

@@ -1,0 +1,219 @@
+"""The store port: sessions, endings, imports, blobs and reads as activities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from temporalio.exceptions import ApplicationError
+
+from ..personas.errors import (
+    GMIError,
+    PersonaMismatchError,
+    SessionClosedError,
+    SessionUserMismatchError,
+    StaleWriteError,
+    StoreError,
+)
+from ..personas.messages import Message
+from ..workflows.failures import refusal
+from ..workflows.ports import StorePort, implements
+from ..workflows.steps import (
+    BlobRefs,
+    CloseTurn,
+    Done,
+    Frozen,
+    ImportHistory,
+    ImportResult,
+    OpenedSession,
+    OpenSession,
+    Page,
+    PutBlobs,
+    Read,
+    RefreshInput,
+    SaveSession,
+    SessionConfig,
+)
+from .blobs import dump_value, load_value
+from .catalog import Catalog, session_rules
+from .content import ContentLoader
+from .gateway.registry import ProviderRegistry
+from .store.protocol import SessionRow, Store
+
+
+@implements(StorePort)
+class StoreActivities(StorePort):
+    """Reads and writes the store.
+
+    Args:
+        store: The store.
+        catalog: Freezes personas and tools.
+        providers: Knows which model strings can be served.
+    """
+
+    def __init__(self, store: Store, catalog: Catalog, providers: ProviderRegistry) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._providers = providers
+        self._content = ContentLoader(store)
+
+    async def open_session(self, request: OpenSession) -> OpenedSession:
+        """Find or make the session's row, and freeze its persona and tools."""
+        with refusing():
+            known = await self._store.find_session(request.session_id)
+            if known is not None and known.closed_at is not None:
+                known = None
+            key = known.session if known is not None else request.new_key
+            if request.expect_key is not None and request.expect_key != key:
+                raise SessionClosedError(
+                    f"The session {request.expect_key!r} is closed; open it again to start anew.",
+                    details={"session_key": request.expect_key},
+                )
+            if known is not None:
+                return await self._reopen(known, request)
+            self._check_models(request.config)
+            frozen = await self._catalog.freeze(request.persona, request.user_id, request.config)
+            row = SessionRow(
+                session=key,
+                session_id=request.session_id,
+                user_id=request.user_id,
+                org=request.org,
+                persona_digest=frozen.persona_digest,
+                toolset_digest=frozen.toolset_digest,
+                config=request.config.model_dump(mode="json"),
+                state=None,
+                counter=0,
+                created_at=request.now,
+                closed_at=None,
+            )
+            opened = await self._store.open_session(row, request.run)
+            return self._opened(opened, frozen, request.config)
+
+    async def refresh_persona(self, request: RefreshInput) -> Frozen:
+        """Freeze another persona, or a newer version, for the turns to come."""
+        with refusing():
+            row = await self._store.get_session(request.at.session)
+            user = row.user_id if row is not None else ""
+            frozen = await self._catalog.freeze(request.persona, user, request.config)
+            await self._store.set_persona(request.at, frozen.persona_digest, frozen.toolset_digest)
+            return frozen
+
+    async def close_turn(self, request: CloseTurn) -> Done:
+        """Record how a turn ended."""
+        with refusing():
+            messages = [
+                (placed, await self._content.message(placed.stored)) for placed in request.messages
+            ]
+            await self._store.close_turn(
+                request.at,
+                status=request.status,
+                output=request.output,
+                opening=request.opening,
+                layout=request.layout,
+                messages=messages,
+                trace=request.trace,
+                head=request.head,
+            )
+            return Done()
+
+    async def import_history(self, request: ImportHistory) -> ImportResult:
+        """Record a given history as a new root turn."""
+        with refusing():
+            messages = request.messages
+            if request.messages_ref is not None:
+                raw = load_value(await self._store.get_blob(request.messages_ref))
+                messages = [Message.model_validate(item) for item in raw]
+            messages = [importable(m) for m in messages if m.role not in ("error", "thought")]
+            forgotten = await self._store.import_history(
+                request.at,
+                opening=request.opening,
+                messages=messages,
+                forget=request.forget,
+                output=request.output,
+                trace=request.trace,
+            )
+            return ImportResult(forgotten=forgotten, messages=len(messages))
+
+    async def put_blobs(self, request: PutBlobs) -> BlobRefs:
+        """Keep large values under their digests."""
+        with refusing():
+            values = [dump_value(value) for value in request.values]
+            return BlobRefs(digests=await self._store.put_blobs("json", values))
+
+    async def save_session(self, request: SaveSession) -> Done:
+        """Record that the session is released or closed."""
+        with refusing():
+            await self._store.save_session(
+                request.at, closed=request.closed, state=request.state, trace=request.trace
+            )
+            return Done()
+
+    async def read(self, request: Read) -> Page:
+        """Read a page of what the store holds."""
+        with refusing():
+            return await self._store.read(request)
+
+    async def _reopen(self, known: SessionRow, request: OpenSession) -> OpenedSession:
+        """Go on with a session that was released, or whose workflow was ended from outside."""
+        if known.user_id != request.user_id:
+            raise SessionUserMismatchError(
+                "The session belongs to another user; use a session of your own."
+            )
+        persona = await self._catalog.persona(known.persona_digest)
+        if request.persona is not None and request.persona != persona.id:
+            raise PersonaMismatchError(
+                f"The session runs persona {persona.id!r}, not {request.persona!r}; "
+                "change it with refresh_persona.",
+                details={"persona": persona.id},
+            )
+        opened = await self._store.open_session(known, request.run)
+        frozen = Frozen(
+            persona_digest=known.persona_digest,
+            toolset_digest=known.toolset_digest,
+            rules=session_rules(persona),
+        )
+        return self._opened(opened, frozen, SessionConfig.model_validate(known.config))
+
+    def _check_models(self, config: SessionConfig) -> None:
+        """Refuse a model string that no provider serves, before anything is recorded."""
+        for model in [config.model, *(hop.model for hop in config.fallback or [])]:
+            if model is not None:
+                self._providers.parse(model)
+
+    def _opened(self, row: SessionRow, frozen: Frozen, config: SessionConfig) -> OpenedSession:
+        return OpenedSession(
+            session=row.session,
+            created_at=row.created_at,
+            frozen=frozen,
+            state=row.state,
+            config=config,
+            counter=row.counter,
+            seq=row.seq,
+            trace_seq=row.trace_seq,
+            head=row.head,
+            head_branch=row.head_branch,
+            head_depth=row.head_depth,
+        )
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn the project's errors into failures: a store that is down is waited for."""
+    try:
+        yield
+    except StoreError as error:
+        retry = bool(error.details.get("retryable")) and not isinstance(error, StaleWriteError)
+        raise ApplicationError(
+            error.message, error.details, type=error.code, non_retryable=not retry
+        ) from error
+    except GMIError as error:
+        raise refusal(error) from error
+
+
+def importable(message: Message) -> Message:
+    """A message as a history takes it: a summary becomes a system message."""
+    if message.role != "summary":
+        return message
+    return message.model_copy(
+        update={"role": "system", "content": f"Summary of what was said before: {message.text}"}
+    )

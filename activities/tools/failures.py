@@ -1,0 +1,71 @@
+"""What a tool raised, in the form that the retry policy and the workflow read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+from temporalio.exceptions import ApplicationError
+
+from ...personas.errors import GMIError, ToolError
+from ...workflows.failures import WORKER_SHUTDOWN
+from ...workflows.policies import NOT_REGISTERED
+from ...workflows.steps import INLINE_TEXT_BYTES
+
+MAX_MESSAGE = 2000
+
+# An exception class that happens to have such a name must not be read as what it means.
+_RESERVED = {WORKER_SHUTDOWN, NOT_REGISTERED}
+
+
+def failure_of(error: BaseException, *, retry: bool) -> ApplicationError:
+    """The failure that stands for what a tool raised.
+
+    Args:
+        error: What the tool raised. A :class:`ToolError` is the tool's last word and is never
+            retried; an ``ApplicationError`` is passed on as it is.
+        retry: Whether the tool may run again.
+
+    Returns:
+        An error whose type is the error's code, or the class of a foreign exception.
+    """
+    if isinstance(error, ApplicationError) and error.type not in _RESERVED:
+        return error
+    details: list[dict[str, Any]] = []
+    if isinstance(error, GMIError):
+        kind, message = error.code, error.message
+        details = [_json_details(error.details)]
+    else:
+        kind, message = type(error).__name__, str(error)
+    if kind in _RESERVED:
+        kind = f"{type(error).__module__}.{type(error).__qualname__}"
+    failure = ApplicationError(
+        message[:MAX_MESSAGE] or kind,
+        *details,
+        type=kind,
+        non_retryable=isinstance(error, ToolError) or not retry,
+    )
+    # Temporal shows where the tool failed; the message, which the model reads, does not.
+    return failure.with_traceback(error.__traceback__)
+
+
+def shutdown_failure(name: str) -> ApplicationError:
+    """The failure by which a worker that shuts down hands a call on."""
+    return ApplicationError(
+        f"The worker shut down while the tool {name} ran.",
+        type=WORKER_SHUTDOWN,
+        # 0 counts as unset.
+        next_retry_delay=timedelta(milliseconds=1),
+    )
+
+
+def _json_details(details: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        plain: dict[str, Any] = to_jsonable_python(details, fallback=repr)
+        size = len(json.dumps(plain, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError):
+        return {}
+    return plain if size <= INLINE_TEXT_BYTES else {}

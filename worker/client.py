@@ -1,0 +1,194 @@
+"""The client: opens sessions, lists them, reads the store through the workers."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import temporalio.client
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.service import RPCError
+
+from ..personas.errors import ValidationError
+from ..workflows.read import GMIRead
+from ..workflows.steps import Page, Read, SessionConfig
+from .calls import calling
+from .connection import connect
+from .feed import Feeds
+from .plugin import GMIPlugin
+from .session import Session
+from .settings import TASK_QUEUE
+
+SEARCH_ATTRIBUTES = {
+    "GmiPersona": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    "GmiUser": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    "GmiStatus": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    "GmiAwaitingTool": IndexedValueType.INDEXED_VALUE_TYPE_BOOL,
+}
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A session as Temporal lists it."""
+
+    session_id: str
+    workflow_id: str
+    status: str
+    started_at: datetime
+    attributes: dict[str, Any]
+
+
+class Client:
+    """Opens sessions. Make it with :meth:`connect`, or around a Temporal client of one's own.
+
+    Args:
+        temporal: A client that carries :class:`~gmi.worker.GMIPlugin`.
+        task_queue: The queue of the workers that serve sessions.
+        search_attributes: Whether the namespace has the project's search attributes.
+
+    Attributes:
+        temporal: The Temporal client.
+        feeds: The chunk streams that this client reads.
+    """
+
+    def __init__(
+        self,
+        temporal: temporalio.client.Client,
+        *,
+        task_queue: str = TASK_QUEUE,
+        search_attributes: bool = False,
+    ) -> None:
+        self.temporal = temporal
+        self.task_queue = task_queue
+        self.search_attributes = search_attributes
+        self.feeds = Feeds(temporal)
+
+    @classmethod
+    async def connect(
+        cls,
+        *,
+        address: str | None = None,
+        namespace: str | None = None,
+        profile: str | None = None,
+        task_queue: str = TASK_QUEUE,
+        plugin: GMIPlugin | None = None,
+    ) -> Client:
+        """Connect to Temporal.
+
+        Args:
+            address: ``host:port``; without it Temporal's own variables and profiles count.
+            namespace: The namespace, likewise.
+            profile: The profile, likewise.
+            task_queue: The queue of the workers that serve sessions.
+            plugin: The plugin to use.
+
+        Raises:
+            ConfigurationError: No server answers, or the profile is wrong.
+        """
+        temporal = await connect(
+            address=address, namespace=namespace, profile=profile, plugin=plugin
+        )
+        return cls(
+            temporal,
+            task_queue=task_queue,
+            search_attributes=await has_search_attributes(temporal),
+        )
+
+    def session(
+        self,
+        session_id: str | None = None,
+        *,
+        user_id: str = "local",
+        persona: str | None = None,
+        org: str = "",
+        config: SessionConfig | None = None,
+    ) -> Session:
+        """A session by its id; it starts, or goes on, with the first call.
+
+        Args:
+            session_id: 1 to 200 letters, digits and ``._:@-``; a new one without.
+            user_id: Who speaks; an opaque id, since it is shown in Temporal.
+            persona: The persona's id; the worker's default without.
+            org: The user's organization.
+            config: Settings of a new session; one that runs keeps its own.
+
+        Raises:
+            ValidationError: An id is not usable.
+            CredentialRefusedError: The configuration holds a raw key.
+        """
+        session_id = session_id or str(uuid.uuid4())
+        if not _SESSION_ID.fullmatch(session_id):
+            raise ValidationError(
+                f"The session id {session_id!r} is not usable; take 1 to 200 letters, digits and "
+                "'._:@-', beginning with a letter or digit."
+            )
+        if not user_id.strip():
+            raise ValidationError("The user id is empty; name the user by an opaque id.")
+        return Session(
+            self,
+            session_id,
+            user_id=user_id,
+            persona=persona,
+            org=org,
+            config=config or SessionConfig(),
+        )
+
+    async def sessions(
+        self, *, persona: str | None = None, user_id: str | None = None, running: bool = True
+    ) -> AsyncIterator[SessionInfo]:
+        """Sessions, newest first.
+
+        Args:
+            persona: Only this persona's; needs the search attributes.
+            user_id: Only this user's; needs the search attributes.
+            running: Only those whose workflow runs.
+        """
+        query = ["WorkflowType = 'GMISession'"]
+        if running:
+            query.append("ExecutionStatus = 'Running'")
+        for name, value in (("GmiPersona", persona), ("GmiUser", user_id)):
+            if value is not None:
+                query.append(f"{name} = '{value.replace(chr(39), '')}'")
+        async for found in self.temporal.list_workflows(" AND ".join(query)):
+            yield SessionInfo(
+                session_id=found.id.removeprefix("gmi-session-"),
+                workflow_id=found.id,
+                status=found.status.name.lower() if found.status else "unknown",
+                started_at=found.start_time,
+                attributes={
+                    pair.key.name: pair.value
+                    for pair in found.typed_search_attributes
+                    if pair.key.name in SEARCH_ATTRIBUTES
+                },
+            )
+
+    async def read(self, request: Read) -> Page:
+        """Read a page of the store through a worker."""
+
+        async def call() -> Page:
+            return await self.temporal.execute_workflow(
+                GMIRead.run,
+                request,
+                id=f"gmi-read-{uuid.uuid4()}",
+                task_queue=self.task_queue,
+            )
+
+        return await calling(call)
+
+
+async def has_search_attributes(temporal: temporalio.client.Client) -> bool:
+    """Whether the namespace has the project's search attributes."""
+    try:
+        known = await temporal.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=temporal.namespace)
+        )
+    except RPCError:
+        return False
+    return all(known.custom_attributes.get(k) == v for k, v in SEARCH_ATTRIBUTES.items())

@@ -1,0 +1,127 @@
+"""The Temporal plugin: adds sessions to a user's own client, worker and replayer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.converter import DataConverter, DefaultPayloadConverter
+from temporalio.plugin import SimplePlugin
+from temporalio.worker import WorkerConfig, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+
+from ..personas.errors import ConfigurationError
+from ..personas.loader import PersonaLoader
+from ..personas.schema import Persona
+from ..workflows import GMIRead, GMISession
+from .services import Services
+from .settings import Settings
+
+PASSED_THROUGH = (
+    "gmi.personas",
+    "gmi.workflows.chunks",
+    "gmi.workflows.failures",
+    "gmi.workflows.policies",
+    "gmi.workflows.ports",
+    "gmi.workflows.state",
+    "gmi.workflows.steps",
+    "gmi.workflows.trace",
+    "gmi.workflows.turns",
+)
+"""Pure modules that every session shares: importing them anew for each costs 30 ms of CPU. The
+modules that run turns stay outside, so the sandbox keeps checking them."""
+
+
+class GMIPlugin(SimplePlugin):
+    """Everything that durable sessions need, as one object.
+
+    Put it on the client; the worker inherits it. A worker that is given it serves sessions; a
+    payload converter, codec or external storage of the user's own is kept.
+
+    Args:
+        settings: The worker's settings; read from the environment without.
+        tools: Tools, or functions decorated with ``@tool``.
+        personas: Personas, in place of the settings' directory.
+        loader: A source of personas of the host's own.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        tools: Iterable[Any] = (),
+        personas: Sequence[Persona | Mapping[str, Any]] | None = None,
+        loader: PersonaLoader | None = None,
+    ) -> None:
+        self._settings = settings
+        self._tools = list(tools)
+        self._personas = personas
+        self._loader = loader
+        self._services: Services | None = None
+        super().__init__(
+            "durable-gmi.GMIPlugin",
+            data_converter=_converter,
+            workflows=[GMISession, GMIRead],
+            workflow_runner=_runner,
+            run_context=self._running,
+        )
+
+    def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
+        """Add the sessions' workflows and activities, and the settings that they rely on."""
+        config = super().configure_worker(config)
+        settings = self._settings or Settings.from_environment()
+        self._services = Services(
+            settings, tools=self._tools, personas=self._personas, loader=self._loader
+        )
+        config["activities"] = [*config.get("activities", []), *self._services.activities()]
+        return tuned(config, settings)
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        if self._services is None:
+            yield
+            return
+        async with self._services.running():
+            yield
+
+
+def tuned(config: WorkerConfig, settings: Settings) -> WorkerConfig:
+    """The worker settings without which the sessions' promises do not hold."""
+    # A running step beats every second; with a slower throttle a stop reaches it late, and what
+    # a killed worker knew of its hops is lost.
+    config["max_heartbeat_throttle_interval"] = timedelta(seconds=1)
+    config["default_heartbeat_throttle_interval"] = timedelta(seconds=1)
+    # A killed worker's sessions wait for its sticky queue this long before another takes them.
+    config["sticky_queue_schedule_to_start_timeout"] = timedelta(seconds=1)
+    # Without a grace period every deploy would lose the running tools that may run only once.
+    if not config.get("graceful_shutdown_timeout"):
+        config["graceful_shutdown_timeout"] = timedelta(seconds=settings.shutdown_timeout)
+    config["max_cached_workflows"] = settings.cached_sessions
+    return config
+
+
+def _converter(existing: DataConverter | None) -> DataConverter:
+    converter = existing or DataConverter.default
+    kind = converter.payload_converter_class
+    if kind is DefaultPayloadConverter:
+        return replace(converter, payload_converter_class=PydanticPayloadConverter)
+    if not issubclass(kind, PydanticPayloadConverter):
+        raise ConfigurationError(
+            f"The client's payload converter {kind.__name__} does not know pydantic models; "
+            "derive it from temporalio.contrib.pydantic.PydanticPayloadConverter."
+        )
+    return converter
+
+
+def _runner(existing: WorkflowRunner | None) -> WorkflowRunner:
+    if existing is None:
+        existing = SandboxedWorkflowRunner()
+    if not isinstance(existing, SandboxedWorkflowRunner):
+        return existing
+    return replace(
+        existing, restrictions=existing.restrictions.with_passthrough_modules(*PASSED_THROUGH)
+    )

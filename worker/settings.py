@@ -1,0 +1,109 @@
+"""The worker's settings; nothing else in the project reads the environment.
+
+The connection to Temporal is not here: ``temporalio.envconfig`` reads its variables and profiles.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..activities.gateway.registry import KNOWN_PROVIDERS
+from ..personas.builtin import DEFAULT_PERSONA_ID
+from ..personas.errors import ConfigurationError
+
+TASK_QUEUE = "gmi"
+DATA_DIRECTORY = Path(".gmi")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a worker is told.
+
+    Attributes:
+        task_queue: ``GMI_TASK_QUEUE``.
+        database_url: ``GMI_DATABASE_URL``; a SQLite file in ``.gmi`` without one.
+        personas: ``GMI_PERSONAS``: a directory of JSON files; the built-in ones without it.
+        default_persona: ``DEFAULT_PERSONA_ID``.
+        tools: ``GMI_TOOLS``: modules, comma-separated, whose tools are served.
+        builtin_tools: ``GMI_BUILTIN_TOOLS``: whether the built-in tools are served, default yes.
+        providers: Keys and base URLs of the providers, by the names of their variables.
+        credentials: Values of the variables that ``GMI_CREDENTIALS`` lists, comma-separated;
+            only these may be named by a session's ``env:NAME``.
+        shutdown_timeout: ``GMI_SHUTDOWN_TIMEOUT``: seconds that running activities may finish.
+        idle_timeout: ``GMI_MODEL_IDLE_TIMEOUT``: seconds without a byte from a provider.
+        offline_delay: ``GMI_OFFLINE_DELAY``: seconds between two words of the offline model.
+        cached_sessions: ``GMI_CACHED_SESSIONS``: sessions kept in memory between turns.
+    """
+
+    task_queue: str = TASK_QUEUE
+    database_url: str = f"sqlite:///{DATA_DIRECTORY / 'gmi.db'}"
+    personas: Path | None = None
+    default_persona: str = DEFAULT_PERSONA_ID
+    tools: tuple[str, ...] = ()
+    builtin_tools: bool = True
+    providers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    shutdown_timeout: float = 25.0
+    idle_timeout: float = 60.0
+    offline_delay: float = 0.0
+    cached_sessions: int = 1000
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """The settings that the environment holds.
+
+        Raises:
+            ConfigurationError: A variable has a value that cannot be used.
+        """
+        env = os.environ if environ is None else environ
+        defaults = cls()
+        names = {
+            name
+            for known in KNOWN_PROVIDERS.values()
+            for name in (*known.key_settings, *known.url_settings)
+        }
+        directory = env.get("GMI_PERSONAS", "").strip()
+        allowed = _listed(env.get("GMI_CREDENTIALS", ""))
+        missing = [name for name in allowed if not env.get(name)]
+        if missing:
+            raise ConfigurationError(
+                f"GMI_CREDENTIALS names {', '.join(missing)}, which is not set; set it or leave "
+                "it out.",
+                details={"missing": missing},
+            )
+        return cls(
+            task_queue=env.get("GMI_TASK_QUEUE") or defaults.task_queue,
+            database_url=env.get("GMI_DATABASE_URL") or defaults.database_url,
+            personas=Path(directory) if directory else None,
+            default_persona=env.get("DEFAULT_PERSONA_ID") or defaults.default_persona,
+            tools=_listed(env.get("GMI_TOOLS", "")),
+            builtin_tools=env.get("GMI_BUILTIN_TOOLS", "1").lower() not in ("0", "false", "no"),
+            providers={name: env[name] for name in sorted(names) if env.get(name)},
+            credentials={name: env[name] for name in allowed},
+            shutdown_timeout=_seconds(env, "GMI_SHUTDOWN_TIMEOUT", defaults.shutdown_timeout),
+            idle_timeout=_seconds(env, "GMI_MODEL_IDLE_TIMEOUT", defaults.idle_timeout),
+            offline_delay=_seconds(env, "GMI_OFFLINE_DELAY", defaults.offline_delay),
+            cached_sessions=int(
+                _seconds(env, "GMI_CACHED_SESSIONS", float(defaults.cached_sessions))
+            ),
+        )
+
+
+def _listed(value: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in value.split(",") if item.strip())
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    value = env.get(name, "").strip()
+    if not value:
+        return default
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e6:
+        raise ConfigurationError(f"{name} is {value!r}; set a number that is not negative.")
+    return number
