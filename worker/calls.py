@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from temporalio.client import (
+    WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
     WorkflowUpdateFailedError,
@@ -78,7 +79,7 @@ def refusal_in(error: BaseException) -> GMIError | None:
         return SessionNotFoundError("The session is not running; send something to start it.")
     if isinstance(error, WorkflowQueryFailedError | WorkflowQueryRejectedError):
         return ProcessingError(f"The session could not answer: {error}")
-    if not isinstance(error, WorkflowUpdateFailedError):
+    if not isinstance(error, WorkflowUpdateFailedError | WorkflowFailureError):
         return None
     cause: BaseException | None = error.cause
     while isinstance(cause, ActivityError):

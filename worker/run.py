@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 
 import temporalio.client
 from temporalio.worker import Worker
@@ -12,7 +13,11 @@ from .settings import Settings
 
 
 async def run_worker(
-    client: temporalio.client.Client, settings: Settings, *, stop: asyncio.Event | None = None
+    client: temporalio.client.Client,
+    settings: Settings,
+    *,
+    stop: asyncio.Event | None = None,
+    ready: Callable[[], None] | None = None,
 ) -> None:
     """Serve sessions until ``stop`` is set or the process is told to end.
 
@@ -23,6 +28,7 @@ async def run_worker(
         client: A client that carries the plugin.
         settings: The worker's settings.
         stop: Ends the worker when set.
+        ready: Called once the worker polls.
     """
     ended = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -30,6 +36,8 @@ async def run_worker(
         loop.add_signal_handler(number, ended.set)
     try:
         async with Worker(client, task_queue=settings.task_queue):
+            if ready is not None:
+                ready()
             await ended.wait()
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):

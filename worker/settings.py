@@ -36,6 +36,9 @@ class Settings:
         idle_timeout: ``GMI_MODEL_IDLE_TIMEOUT``: seconds without a byte from a provider.
         offline_delay: ``GMI_OFFLINE_DELAY``: seconds between two words of the offline model.
         cached_sessions: ``GMI_CACHED_SESSIONS``: sessions kept in memory between turns.
+        user: ``GMI_USER``: who speaks on the command line.
+        dev_port: ``GMI_DEV_PORT``: the port that the development server takes when it is free,
+            and where the command line looks for a server when none is configured.
     """
 
     task_queue: str = TASK_QUEUE
@@ -50,6 +53,8 @@ class Settings:
     idle_timeout: float = 60.0
     offline_delay: float = 0.0
     cached_sessions: int = 1000
+    user: str = "local"
+    dev_port: int = 7233
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -89,6 +94,8 @@ class Settings:
             cached_sessions=int(
                 _seconds(env, "GMI_CACHED_SESSIONS", float(defaults.cached_sessions))
             ),
+            user=env.get("GMI_USER", "").strip() or defaults.user,
+            dev_port=int(_seconds(env, "GMI_DEV_PORT", float(defaults.dev_port))),
         )
 
 

@@ -86,6 +86,12 @@ def store_failure(error: BaseException) -> StoreError | None:
     return _retryable(error) if passing or error.connection_invalidated else None
 
 
+def is_locked(error: StoreError) -> bool:
+    """Whether another connection to the same SQLite file was in the way."""
+    cause = getattr(error.__cause__, "orig", None)
+    return getattr(cause, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+
+
 def _retryable(error: BaseException) -> StoreError:
     cause = getattr(error, "orig", None) or error
     return StoreError(
@@ -101,9 +107,6 @@ class Database(ABC):
     A transaction that has begun is finished, also when the caller is cancelled, so no half-used
     connection goes back to the pool.
     """
-
-    embedded: bool
-    """Whether the database is a file that this process opens itself."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Future[Any]] = set()
@@ -161,13 +164,11 @@ class Database(ABC):
 class SQLiteDatabase(Database):
     """A SQLite file.
 
-    A whole transaction runs in one thread: an asynchronous driver pays a change of threads for
-    each statement, which made a step's transaction seven times as long.
+    A whole transaction runs in one thread: an asynchronous driver changes threads several times
+    for each statement (measured: 0.55 ms against 0.04 ms), and a step has seven statements.
     """
 
-    embedded = True
-
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, busy_timeout: float = BUSY_TIMEOUT) -> None:
         super().__init__()
         Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
         self._engine = create_engine(
@@ -175,7 +176,7 @@ class SQLiteDatabase(Database):
             pool_size=_READERS + 1,
             max_overflow=0,
             # The driver begins no transaction by itself; `_begin` does.
-            connect_args={"isolation_level": None, "timeout": BUSY_TIMEOUT},
+            connect_args={"isolation_level": None, "timeout": busy_timeout},
         )
         event.listen(self._engine, "connect", _configure_sqlite)
         event.listen(self._engine, "begin", _begin)
@@ -207,8 +208,6 @@ class SQLiteDatabase(Database):
 class PostgreSQLDatabase(Database):
     """A PostgreSQL server."""
 
-    embedded = False
-
     def __init__(self, url: URL) -> None:
         super().__init__()
         self._engine = create_async_engine(url, pool_size=_READERS + 1, max_overflow=_READERS)
@@ -225,11 +224,16 @@ class PostgreSQLDatabase(Database):
         await self._engine.dispose()
 
 
-def connect(url: str) -> Database:
-    """The database of a URL; see :func:`database_url`. Nothing is opened yet."""
+def connect(url: str, busy_timeout: float = BUSY_TIMEOUT) -> Database:
+    """The database of a URL; nothing is opened yet.
+
+    Args:
+        url: See :func:`database_url`.
+        busy_timeout: Seconds that a write to a SQLite file waits for another process.
+    """
     parsed = database_url(url)
     if parsed.get_backend_name() == "sqlite":
-        return SQLiteDatabase(parsed)
+        return SQLiteDatabase(parsed, busy_timeout)
     return PostgreSQLDatabase(parsed)
 
 

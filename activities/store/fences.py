@@ -7,7 +7,9 @@ carry a lower fence than what stands in the row, and change nothing.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Insert, Row, and_, bindparam, insert, select, update
+from typing import Any
+
+from sqlalchemy import Connection, Insert, and_, bindparam, insert, select, update
 
 from ...personas.errors import StaleWriteError, StoreUnknownSessionError
 from ...workflows.steps import At
@@ -86,7 +88,7 @@ def resolve_epoch(conn: Connection, at: At) -> int:
     return settle_epoch(conn, at, row)
 
 
-def settle_epoch(conn: Connection, at: At, row: Row[tuple[object, ...]] | None) -> int:
+def settle_epoch(conn: Connection, at: At, row: Any) -> int:
     """As :func:`resolve_epoch`, from a row that holds what it would read.
 
     The row has ``session_epoch``, ``run_epoch`` and ``run_reset``, read under the session's lock.

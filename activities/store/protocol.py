@@ -104,21 +104,25 @@ class Store(Protocol):
         ...
 
     async def open_session(self, row: SessionRow, run: str) -> SessionRow:
-        """Insert the row unless its key exists; registers the run; clears a left-behind state.
+        """Insert the row unless its key exists, and register the run.
 
         Returns:
-            The row as it was *before* its state was cleared.
+            The row as it stands. A state that was left behind stays in it until the session's
+            next turn begins or ends, so opening twice loses nothing.
         """
         ...
 
     async def set_persona(self, at: At, persona_digest: str, toolset_digest: str) -> None:
-        """Record which persona and tools later turns use."""
+        """Record which persona and tools later turns use; an older call changes nothing."""
         ...
 
     async def save_session(
         self, at: At, *, closed: bool, state: dict[str, Any] | None, trace: Sequence[TraceEntry]
     ) -> None:
-        """Record a release (with the state to go on from) or a close."""
+        """Record a release (with the state to go on from) or a close.
+
+        The first close keeps its time; an older release does not overwrite a newer one.
+        """
         ...
 
     async def put_blobs(self, kind: str, values: Sequence[bytes]) -> list[str]:
@@ -147,7 +151,11 @@ class Store(Protocol):
     ) -> Begun:
         """In one transaction: open the turn, write its new messages, reserve the call.
 
+        What an earlier attempt left at this step or later is removed. A turn that is opened in a
+        newer epoch takes the place of those that a reset abandoned at its depth or deeper.
+
         Raises:
+            RequestMismatchError: The turn's request id was used before with another input.
             StoreUnknownSessionError: No such session.
             StoreBehindError: The turn has another number of messages before this step.
             StaleWriteError: A newer write of this turn exists; nothing was written.
@@ -164,17 +172,40 @@ class Store(Protocol):
         partials: Sequence[str],
         limit: int,
     ) -> History:
-        """Messages for the prompt of this step."""
+        """Messages for the prompt of this step.
+
+        Shown are the done turns on the path, and ``parent`` whatever its status; hidden ones and
+        what stands before a turn without parent are not. The messages of ``partials`` follow them
+        in the order of their sequence, and count towards the limit.
+
+        Args:
+            at: The current turn.
+            step: Its step; its messages up to this step are ``History.turn``.
+            path: Stretches of the path, root first.
+            parent: The turn directly before this one.
+            partials: Stopped or failed turns to show after the path.
+            limit: Most messages in ``History.earlier``, from 1.
+        """
         ...
 
     async def save_reply(
         self, at: At, attempt: int, *, step: int, index: int, reply: Message, usage: UsageRow
     ) -> None:
-        """In one transaction: write the step's reply and settle its usage."""
+        """In one transaction: write the step's reply and settle its usage.
+
+        Raises:
+            StoreBehindError: The turn was never opened.
+            StaleWriteError: A newer write of this turn exists; neither was written. What was
+                billed can still be told to :meth:`record_usage`.
+        """
         ...
 
     async def record_usage(self, at: At, rows: Sequence[UsageRow]) -> None:
-        """Write or settle rows of the ledger."""
+        """Write or settle rows of the ledger.
+
+        A settled row is never a reservation again. Bills of a run that a reset abandoned are
+        recorded too, beside those of the run that took its place.
+        """
         ...
 
     async def close_turn(
@@ -189,7 +220,24 @@ class Store(Protocol):
         trace: Sequence[TraceEntry],
         head: str | None,
     ) -> None:
-        """In one transaction: record the end of a turn, remove rows that were never recorded."""
+        """In one transaction: record the end of a turn, remove rows that were never recorded.
+
+        A close older than the turn's newest write leaves the turn as it is, without an error; its
+        trace is kept.
+
+        Args:
+            at: The turn; its counter is what reads can wait for.
+            status: How it ended.
+            output: What it came to.
+            opening: Records the turn when no step did.
+            layout: Messages of each step that stay.
+            messages: Messages to add or overwrite; they stay too.
+            trace: Entries since the last write.
+            head: The turn that the next one continues from.
+
+        Raises:
+            StoreBehindError: The turn has no row, and no opening was given.
+        """
         ...
 
     async def import_history(
@@ -202,11 +250,38 @@ class Store(Protocol):
         output: TurnOutput | None,
         trace: Sequence[TraceEntry],
     ) -> list[str]:
-        """Record a new root turn that holds these messages; returns the turns forgotten."""
+        """Record a new root turn, done, that holds these messages at step 0.
+
+        With ``forget`` every older turn is hidden, unless its first user message is also one of
+        the given ones (each claims one turn, the newest first); the trace of hidden turns keeps
+        its types and messages and loses its details. Without an opening only that happens, and
+        the session has no head.
+
+        Returns:
+            The turns that this import hid; the same when it is repeated.
+        """
         ...
 
     async def read(self, request: Read) -> Page:
-        """A page of at most 256 KB."""
+        """A page of at most 256 KB.
+
+        - ``session``: one item, the session's row.
+        - ``turns``: every turn, oldest first; hidden ones are marked and have no preview.
+        - ``messages``: those of one turn, or of the conversation that ends at the head.
+        - ``trace``: the entries, of one turn when it is given.
+        - ``usage``: the ledger, of one turn when it is given.
+        - ``turn``: one item, the turn with its output.
+        - ``text``: what the assistant said in one turn, in pieces that follow each other.
+        - ``blob``: a kept value in base64, in pieces that follow each other.
+
+        An item that alone is larger than a page is cut and has ``"truncated": true``.
+
+        Raises:
+            SessionNotFoundError: No such session.
+            TurnNotFoundError: The session has no such turn.
+            NotFoundError: No blob has this digest.
+            ValidationError: ``after`` is not a cursor of this list.
+        """
         ...
 
     async def ping(self) -> None:

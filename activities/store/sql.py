@@ -15,7 +15,7 @@ from ...workflows.steps import At, OpenTurn, Page, PlacedMessage, Read, Segment
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import TurnOutput, TurnStatus
 from . import blobs, endings, history, imports, ledger, reads, sessions, steps
-from .engine import BUSY_TIMEOUT, Database, connect
+from .engine import BUSY_TIMEOUT, Database, connect, is_locked
 from .protocol import Begun, History, SessionRow, UsageRow
 from .schema import is_current, upgrade
 
@@ -243,10 +243,10 @@ async def _prepare(database: Database, migrate: bool) -> None:
             if await database.read(is_current):
                 return
             break
-        except StoreError:
+        except StoreError as error:
             # A new SQLite file is switched to its journal by one connection alone; the others
             # are refused at once, without the wait that locks have otherwise.
-            if not database.embedded or loop.time() >= deadline:
+            if not is_locked(error) or loop.time() >= deadline:
                 raise
             await asyncio.sleep(0.05)
     if not migrate:

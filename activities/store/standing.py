@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, case, func, insert, or_, select, update
 
 from ...personas.errors import RequestMismatchError, StaleWriteError, StoreBehindError
 from ...personas.messages import Message
@@ -89,7 +89,7 @@ class Standing:
     """
 
     epoch: int
-    row: Row[Any]
+    row: Any
 
 
 def look_up(conn: Connection, at: At, opening: OpenTurn | None, step: int = 0) -> Standing:

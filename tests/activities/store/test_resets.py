@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from gmi.personas.errors import StaleWriteError
 from gmi.personas.messages import Message, Usage
 from gmi.workflows.steps import Read, Segment

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+
 from gmi.activities.store import SQLStore
 from gmi.personas.errors import StoreUnknownSessionError
 from gmi.workflows.steps import Read

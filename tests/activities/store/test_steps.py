@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from gmi.activities.store import UsageRow
 from gmi.personas.errors import (
     RequestMismatchError,

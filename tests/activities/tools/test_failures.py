@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from gmi.activities.tools.failures import failure_of, shutdown_failure
 from gmi.personas.errors import GMIError, StoreError, ToolError
@@ -23,6 +23,7 @@ def test_a_tools_own_error_is_its_last_word(retry: bool) -> None:
     assert failure.message == "sold out"
     assert failure.details == ({"item": "tea"},)
     assert failure.non_retryable
+    assert failure.category is ApplicationErrorCategory.BENIGN
     back = error_from_failure(failure)
     assert isinstance(back, ToolError)
     assert back.details == {"item": "tea"}
@@ -71,10 +72,9 @@ def test_a_failure_shows_temporal_where_the_tool_failed_and_the_model_only_what(
     def break_down() -> None:
         raise ValueError("broken")
 
-    try:
+    with pytest.raises(ValueError, match="broken") as raised:
         break_down()
-    except ValueError as error:
-        failure = failure_of(error, retry=True)
+    failure = failure_of(raised.value, retry=True)
     names = []
     frame = failure.__traceback__
     while frame is not None:
@@ -94,6 +94,11 @@ def test_a_failure_shows_temporal_where_the_tool_failed_and_the_model_only_what(
 )
 def test_details_are_small_json_or_left_out(details: dict[str, Any], read: Any) -> None:
     assert failure_of(ToolError("x", details=details), retry=True).details == (read,)
+
+
+def test_a_message_is_text_that_can_be_sent() -> None:
+    failure = failure_of(ToolError("half a pair: \ud800"), retry=True)
+    assert failure.message == "half a pair: ?"
 
 
 def test_a_long_message_is_cut() -> None:

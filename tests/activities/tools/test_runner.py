@@ -6,6 +6,7 @@ import contextvars
 import dataclasses
 import json
 import threading
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ from gmi.activities.tools import (
 )
 from gmi.personas.errors import ToolError
 from gmi.workflows.failures import WORKER_SHUTDOWN
+from gmi.workflows.steps import ToolOutcome
 
 from .conftest import Bench, MemoryBlobs
 
@@ -54,7 +56,7 @@ def test_only_tools_with_a_local_function_become_activities_named_like_them() ->
         ]
     )
     made = tool_activities(registry, MemoryBlobs())
-    names = [getattr(a, "__temporal_activity_definition").name for a in made]  # noqa: B009
+    names = [getattr(a, "__temporal_activity_definition").name for a in made]
     assert names == ["double", "double_later"]
 
 
@@ -270,7 +272,7 @@ async def test_a_blocking_tool_sees_the_callers_context_variables(bench: Bench) 
 
 
 @contextlib.asynccontextmanager
-async def _held(bench: Bench) -> Any:
+async def _held(bench: Bench) -> AsyncIterator[asyncio.Task[ToolOutcome]]:
     """A blocking tool that runs, and is let go at the end."""
     started, release = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()

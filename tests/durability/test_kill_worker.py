@@ -1,0 +1,167 @@
+"""kill -9 and SIGTERM at named points of a turn, with a second worker standing by."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gmi.worker import TurnStream
+from gmi.workflows.turns import TurnOutput
+
+from ..conftest import MakeStage
+from ..support.scripted_model import Barrier, Call, Text
+
+
+async def follow(stream: TurnStream) -> TurnOutput:
+    """Read a turn to its end, and check what every reader relies on."""
+    output = await stream.result()
+    assert stream.text == (output.response_text or "")
+    return output
+
+
+async def test_a_worker_killed_in_a_streamed_step_loses_no_word(make_stage: MakeStage) -> None:
+    stage = await make_stage(workers=1)
+    stage.model.on("go", Text("one "), Text("two "), Barrier("mid"), Text("lost"), times=1)
+    stage.model.on("go", Text("one "), Text("two "), Text("three"))
+    session = stage.session()
+    stream = await session.stream("go")
+    following = asyncio.create_task(follow(stream))
+    await stage.model.reached("mid")
+    while "two" not in stream.text:
+        await asyncio.sleep(0.02)
+    await stage.worker()
+    stage.workers[0].kill()
+    output = await asyncio.wait_for(following, 30)
+    assert output.status == "done"
+    assert output.response_text == "one two three"
+    history = await session.get_conversation_history()
+    assert [m.text for m in history] == ["go", "one two three"]
+
+
+async def test_the_stream_says_that_a_step_was_started_again(make_stage: MakeStage) -> None:
+    stage = await make_stage(workers=1)
+    stage.model.on("go", Text("wrong "), Barrier("mid"), times=1)
+    stage.model.on("go", Text("right"))
+    session = stage.session()
+    stream = await session.stream("go")
+    types: list[str] = []
+
+    async def read() -> None:
+        async for chunk in stream:
+            types.append(chunk.type)
+
+    reading = asyncio.create_task(read())
+    await stage.model.reached("mid")
+    while "wrong" not in stream.text:
+        await asyncio.sleep(0.02)
+    stage.workers[0].kill()
+    await stage.worker()
+    await asyncio.wait_for(reading, 30)
+    assert types == [
+        "text_delta",
+        "step_restarted",
+        "text_delta",
+        "usage_update",
+        "step_finished",
+        "final_response_marker",
+    ]
+    assert stream.text == "right"
+
+
+async def test_a_tool_that_runs_only_once_is_not_run_again_after_a_kill(
+    make_stage: MakeStage,
+) -> None:
+    stage = await make_stage(workers=1)
+    stage.model.on("charge", Call("charge_slowly", {"amount": 7}))
+    stage.model.on("charge", Text("I do not know whether it was charged."), calls=1)
+    session = stage.session()
+    stream = await session.stream("charge me")
+    following = asyncio.create_task(follow(stream))
+    await stage.model.reached("charging")
+    stage.workers[0].kill()
+    await stage.worker()
+    output = await asyncio.wait_for(following, 60)
+    assert output.status == "done"
+    assert len(stage.model.effects) == 1
+    answers = [m for m in stage.model.requests[-1]["messages"] if m["role"] == "tool"]
+    assert len(answers) == 1
+    assert "TOOL_OUTCOME_UNKNOWN" in answers[0]["content"]
+
+
+async def test_a_tool_that_may_be_repeated_is_repeated_with_the_same_key(
+    make_stage: MakeStage,
+) -> None:
+    stage = await make_stage(workers=1)
+    stage.model.on("find", Call("look_up", {"word": "moss"}))
+    stage.model.on("find", Text("found"), calls=1)
+    session = stage.session()
+    stream = await session.stream("find moss")
+    following = asyncio.create_task(follow(stream))
+    await stage.model.reached("looking")
+    stage.workers[0].kill()
+    stage.model.open("looking")
+    await stage.worker()
+    output = await asyncio.wait_for(following, 60)
+    assert output.response_text == "found"
+    assert stage.model.effects == ["look_up:moss:1", "look_up:moss:2"]
+
+
+async def test_a_worker_killed_between_two_steps_loses_nothing(make_stage: MakeStage) -> None:
+    stage = await make_stage(workers=1)
+    stage.model.on("both", Call("echo", {"text": "a"}))
+    stage.model.on("both", Barrier("second"), Text("never "), calls=1, times=1)
+    stage.model.on("both", Text("done"), calls=1)
+    session = stage.session()
+    stream = await session.stream("do both")
+    following = asyncio.create_task(follow(stream))
+    await stage.model.reached("second")
+    stage.workers[0].kill()
+    await stage.worker()
+    output = await asyncio.wait_for(following, 30)
+    assert output.response_text == "done"
+    history = await session.get_conversation_history()
+    assert [m.role for m in history] == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_a_pause_outlives_every_worker(make_stage: MakeStage) -> None:
+    stage = await make_stage(workers=1)
+    stage.model.on("ask", Call("ask_person", {"question": "which?"}))
+    stage.model.on("ask", Text("the red one"), calls=1)
+    session = stage.session()
+    paused = await session.send("ask somebody")
+    assert (paused.status, paused.is_final) == ("waiting", False)
+    [call] = paused.tool_calls
+    stage.workers[0].kill()
+    await stage.worker()
+    output = await asyncio.wait_for(session.handle_tool_result(call.id, "red"), 30)
+    assert output.response_text == "the red one"
+
+
+@pytest.mark.parametrize("tool", ["none", "once"])
+async def test_a_worker_that_is_told_to_end_hands_its_work_on(
+    make_stage: MakeStage, tool: str
+) -> None:
+    stage = await make_stage(workers=1)
+    if tool == "none":
+        stage.model.on("go", Text("some "), Barrier("mid"), times=1)
+        stage.model.on("go", Text("all of it"))
+    else:
+        stage.model.on("go", Call("charge_slowly", {"amount": 1}))
+        stage.model.on("go", Text("all of it"), calls=1)
+    session = stage.session()
+    stream = await session.stream("go")
+    following = asyncio.create_task(follow(stream))
+    await stage.model.reached("mid" if tool == "none" else "charging")
+    await stage.worker()
+    stage.workers[0].terminate()
+    if tool == "once":
+        # Within its grace period the tool ends by itself: nothing is unknown.
+        stage.model.open("charging")
+    output = await asyncio.wait_for(following, 30)
+    assert output.status == "done"
+    assert output.response_text == "all of it"
+    assert stage.workers[0].join() == 0
+    if tool == "once":
+        assert len(stage.model.effects) == 1
+        assert "charged 1" in str(stage.model.requests[-1]["messages"])

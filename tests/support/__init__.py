@@ -1,0 +1,1 @@
+"""What the tests run against: real servers, real worker processes, a scripted model."""
