@@ -8,10 +8,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import DataConverter, DefaultPayloadConverter
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import WorkerConfig, WorkflowRunner
+from temporalio.worker import WorkerConfig, WorkerDeploymentConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from ..personas.errors import ConfigurationError
@@ -101,6 +102,14 @@ def tuned(config: WorkerConfig, settings: Settings) -> WorkerConfig:
     if not config.get("graceful_shutdown_timeout"):
         config["graceful_shutdown_timeout"] = timedelta(seconds=settings.shutdown_timeout)
     config["max_cached_workflows"] = settings.cached_sessions
+    if settings.deployment is not None and config.get("deployment_config") is None:
+        name, build = settings.deployment
+        config["deployment_config"] = WorkerDeploymentConfig(
+            version=WorkerDeploymentVersion(deployment_name=name, build_id=build),
+            use_worker_versioning=True,
+            # A session lives for months: it moves on with the code instead of pinning it.
+            default_versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
+        )
     return config
 
 

@@ -36,6 +36,8 @@ class Settings:
         idle_timeout: ``GMI_MODEL_IDLE_TIMEOUT``: seconds without a byte from a provider.
         offline_delay: ``GMI_OFFLINE_DELAY``: seconds between two words of the offline model.
         cached_sessions: ``GMI_CACHED_SESSIONS``: sessions kept in memory between turns.
+        deployment: ``GMI_DEPLOYMENT``: ``name/build``, where workers are versioned; sessions then
+            move to the newest build by themselves.
         user: ``GMI_USER``: who speaks on the command line.
         dev_port: ``GMI_DEV_PORT``: the port that the development server takes when it is free,
             and where the command line looks for a server when none is configured.
@@ -94,6 +96,7 @@ class Settings:
             cached_sessions=int(
                 _seconds(env, "GMI_CACHED_SESSIONS", float(defaults.cached_sessions))
             ),
+            deployment=_deployment(env.get("GMI_DEPLOYMENT", "")),
             user=env.get("GMI_USER", "").strip() or defaults.user,
             dev_port=int(_seconds(env, "GMI_DEV_PORT", float(defaults.dev_port))),
         )
@@ -114,3 +117,12 @@ def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
     if not 0 <= number < 1e6:
         raise ConfigurationError(f"{name} is {value!r}; set a number that is not negative.")
     return number
+
+
+def _deployment(value: str) -> tuple[str, str] | None:
+    if not value.strip():
+        return None
+    name, _, build = value.strip().partition("/")
+    if not name or not build:
+        raise ConfigurationError(f"GMI_DEPLOYMENT is {value!r}; set it as name/build.")
+    return name, build

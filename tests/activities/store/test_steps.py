@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -335,3 +337,25 @@ async def test_each_billed_attempt_is_a_row_of_its_own(life: Any) -> None:
     ]
     assert sum(r["usage"]["prompt_tokens"] for r in rows) == 1100
     assert rows[0]["usage"]["cost_usd"] == 0.25
+
+
+@pytest.mark.parametrize("turn", ["t1", "t2", "t3", "t4", "t5", "t6"])
+async def test_ten_attempts_of_a_step_at_once_leave_what_one_leaves(life: Any, turn: str) -> None:
+    at, opening = life.at(turn), life.opening(turn)
+
+    async def begin(attempt: int) -> None:
+        # A late attempt is refused; nothing else may go wrong.
+        with contextlib.suppress(StaleWriteError):
+            await life.store.begin_step(
+                at,
+                attempt,
+                step=0,
+                opening=opening,
+                new=[Message(role="user", content=f"attempt {attempt}")],
+                expect_messages=0,
+                reserve=None,
+                trace=[life.entry(1, turn)],
+            )
+
+    await asyncio.gather(*(begin(attempt) for attempt in range(1, 11)))
+    assert await texts(life, turn) == ["attempt 10"]

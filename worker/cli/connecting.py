@@ -1,0 +1,158 @@
+"""Where the server is, and whether the session is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RPCError, RPCStatusCode
+
+from ...personas.errors import (
+    ConfigurationError,
+    GMIError,
+    SessionClosedError,
+    SessionNotFoundError,
+)
+from ...workflows.steps import SessionConfig
+from ..client import Client, has_search_attributes
+from ..connection import connect
+from ..dev_server import HOST, find_dev_server
+from ..session import Session
+from .arguments import Context
+from .exit_codes import SERVER_UNREACHABLE
+
+PATIENCE = 5.0
+"""Seconds after which a person is told what a call waits for."""
+
+
+def configured_address(context: Context) -> str | None:
+    """The address that somebody chose, by option, variable or profile; else ``None``.
+
+    Raises:
+        ConfigurationError: Temporal's configuration cannot be read.
+    """
+    args = context.args
+    if args.address is not None:
+        address: str = args.address
+        return address
+    try:
+        loaded = ClientConfig.load_client_connect_config(
+            profile=args.profile,
+            config_file=str(args.config_file) if args.config_file else None,
+        )
+    except Exception as error:
+        raise ConfigurationError(f"Temporal's client configuration is wrong: {error}") from error
+    return loaded.get("target_host")
+
+
+def configured_namespace(context: Context) -> str:
+    """The namespace that counts when this machine's own server is used."""
+    if context.args.namespace is not None:
+        namespace: str = context.args.namespace
+        return namespace
+    loaded = ClientConfig.load_client_connect_config(
+        profile=context.args.profile,
+        config_file=str(context.args.config_file) if context.args.config_file else None,
+    )
+    return loaded.get("namespace") or "default"
+
+
+async def server_address(context: Context) -> str:
+    """The chosen address, else this directory's server, else the usual port here."""
+    chosen = configured_address(context)
+    if chosen is not None:
+        return chosen
+    found = await find_dev_server()
+    return found.address if found else f"{HOST}:{context.settings.dev_port}"
+
+
+async def connected(context: Context, address: str | None = None) -> Client:
+    """A client of the server.
+
+    Raises:
+        GMIError: No server answers; its code is ``SERVER_UNREACHABLE``.
+        ConfigurationError: The configuration cannot be read.
+    """
+    try:
+        temporal = await connect(
+            address=address or await server_address(context),
+            namespace=context.args.namespace,
+            profile=context.args.profile,
+            config_file=context.args.config_file,
+        )
+    except ConfigurationError as error:
+        if "address" not in error.details:
+            raise
+        raise GMIError(error.message, details=error.details, code=SERVER_UNREACHABLE) from error
+    return Client(
+        temporal,
+        task_queue=context.settings.task_queue,
+        search_attributes=await has_search_attributes(temporal),
+    )
+
+
+def opened(context: Context, client: Client, session_id: str | None = None) -> Session:
+    """The session that the command line names; nothing is sent yet."""
+    args = context.args
+    return client.session(
+        session_id or context.session_id,
+        user_id=context.user,
+        persona=getattr(args, "persona", None),
+        config=SessionConfig(model=getattr(args, "model", None)),
+    )
+
+
+async def is_open(client: Client, session: Session) -> bool:
+    """Whether the session's workflow runs.
+
+    Raises:
+        SessionNotFoundError: The server never had it.
+    """
+    handle = client.temporal.get_workflow_handle(session.workflow_id)
+    try:
+        found = await handle.describe()
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            raise
+        raise SessionNotFoundError(
+            f"There is no session {session.id!r}; `gmi list` shows those that are open."
+        ) from error
+    return found.status == WorkflowExecutionStatus.RUNNING
+
+
+async def open_session(context: Context, client: Client) -> Session:
+    """The session that the command line names, which has to be open.
+
+    Raises:
+        SessionNotFoundError: There is none.
+        SessionClosedError: It is closed, or was released while it was idle.
+    """
+    session = opened(context, client)
+    if not await is_open(client, session):
+        raise SessionClosedError(
+            f"The session {session.id!r} is not open; `gmi send {session.id} TEXT` opens it."
+        )
+    return session
+
+
+@asynccontextmanager
+async def patience(context: Context, client: Client) -> AsyncIterator[None]:
+    """Say what is missing when an answer takes long and no worker is known."""
+
+    async def tell() -> None:
+        await asyncio.sleep(PATIENCE)
+        context.output.note(
+            f"Still waiting for the workers of task queue {client.task_queue!r}; `gmi worker` "
+            "starts one, `gmi doctor` shows what is there."
+        )
+
+    task = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

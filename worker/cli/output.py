@@ -1,0 +1,90 @@
+"""What commands print: text and tables for people, JSON for programs, errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...personas.errors import GMIError
+from ...personas.messages import Usage
+
+# What a terminal would obey: a model's text must not move the cursor or set the title.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Output:
+    """Prints results on stdout and everything else on stderr.
+
+    Args:
+        as_json: Results and errors are JSON objects, one a line.
+    """
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.console = Console(highlight=False, markup=False, emoji=False)
+        self._notes = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+    def json(self, value: Any) -> None:
+        """Print a JSON value on one line."""
+        print(json.dumps(value, ensure_ascii=False), flush=True)
+
+    def text(self, text: str) -> None:
+        """Print a text as it is, without what a terminal would obey."""
+        print(printable(text), flush=True)
+
+    def note(self, text: str) -> None:
+        """Tell a person something beside the result; programs get nothing."""
+        if not self.as_json:
+            self._notes.print(printable(text), style="dim", soft_wrap=True)
+
+    def error(self, error: GMIError) -> None:
+        """Tell about an error."""
+        if self.as_json:
+            shown = {"code": error.code, "message": error.message, "details": error.details}
+            print(json.dumps({"error": shown}, ensure_ascii=False, default=str), file=sys.stderr)
+        else:
+            print(f"error: {error.code}: {printable(error.message)}", file=sys.stderr)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Print rows: aligned in a terminal, tab-separated in a pipe."""
+        cells = [[one_line(str(cell)) for cell in row] for row in rows]
+        if not self.console.is_terminal:
+            for line in (list(columns), *cells):
+                print("\t".join(line))
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for line in cells:
+            table.add_row(*(Text(cell) for cell in line))
+        self.console.print(table)
+
+
+def printable(text: str) -> str:
+    """The text without control characters other than line feeds and tabs."""
+    return _CONTROL.sub("", text)
+
+
+def one_line(text: str) -> str:
+    """The text on one line."""
+    return " ".join(printable(text).split())
+
+
+def shortened(value: Any, limit: int = 120) -> str:
+    """A JSON value on one line of at most ``limit`` characters."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = one_line(text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def spent(usage: Usage) -> str:
+    """Tokens and cost in words."""
+    tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens"
+    return tokens if usage.cost_usd is None else f"{tokens} · ${usage.cost_usd:.4f}"
