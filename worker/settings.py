@@ -55,6 +55,7 @@ class Settings:
     idle_timeout: float = 60.0
     offline_delay: float = 0.0
     cached_sessions: int = 1000
+    deployment: tuple[str, str] | None = None
     user: str = "local"
     dev_port: int = 7233
 
