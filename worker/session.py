@@ -5,66 +5,38 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel
-from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
-from temporalio.common import WorkflowIDConflictPolicy
-
-from ..personas.errors import (
-    GMIError,
-    MessageTooLargeError,
-    SessionClosedError,
-    SessionNotFoundError,
-)
+from ..personas.errors import GMIError, SessionClosedError, SessionNotFoundError
 from ..personas.messages import Message, Part
 from ..personas.options import CompletionOptions
-from ..personas.schema import Persona
 from ..workflows.chunks import Chunk
-from ..workflows.decode import MAX_INPUT_BYTES, encoded_size
-from ..workflows.requests import check_credentials, check_form, input_digest
-from ..workflows.session import GMISession
-from ..workflows.state import SessionStart
-from ..workflows.steps import Page, Read, ReadKind, SessionConfig
-from ..workflows.trace import TraceEntry, TraceTail
+from ..workflows.requests import check_form, input_digest
 from ..workflows.turns import (
-    AwaitTurn,
     CloseSession,
     HopSpec,
     HostResult,
     OnPause,
-    PendingView,
     PersonaAck,
     RefreshPersona,
     ReplaceHistory,
     Sends,
     StateView,
-    StopAck,
     StopTurn,
     SubmitTurn,
     ToolResults,
     ToolResultsAck,
-    TurnList,
     TurnOutput,
     TurnTicket,
-    TurnView,
-    UsageView,
 )
 from .calls import calling
-from .feed import Feed
+from .session_calls import check_size
+from .session_reads import SessionReads
 from .turn_stream import TurnStream
 
-if TYPE_CHECKING:
-    from .client import Client
-
-T = TypeVar("T")
-
-POLL_SECONDS = 0.25
 STOP_WAIT = 10.0
 
 
-class Session:
+class Session(SessionReads):
     """One session of one user with one persona.
 
     Made by :meth:`Client.session`; nothing is sent before the first call. Every call may be
@@ -76,37 +48,6 @@ class Session:
         key: The session's key once it is known; an id that was closed and opened again has
             another one.
     """
-
-    def __init__(
-        self,
-        client: Client,
-        session_id: str,
-        *,
-        user_id: str,
-        persona: str | None,
-        org: str,
-        config: SessionConfig,
-    ) -> None:
-        check_credentials(config.credentials)
-        self._client = client
-        self.id = session_id
-        self.user_id = user_id
-        self._persona = persona
-        self._org = org
-        self._config = config
-        self.key: str | None = None
-        self._counter = 0
-        self._closed = False
-
-    @property
-    def workflow_id(self) -> str:
-        """Id of the session's workflow."""
-        return f"gmi-session-{self.id}"
-
-    @property
-    def feed(self) -> Feed:
-        """The session's chunk stream, shared by all readers of this client."""
-        return self._client.feeds.of(self.workflow_id)
 
     async def send(
         self,
@@ -202,50 +143,6 @@ class Session:
         async for chunk in stream:
             yield chunk
 
-    async def wait(self, turn: str, *, timeout: float | None = None) -> TurnOutput:
-        """Wait until a turn ends or pauses.
-
-        Args:
-            turn: The turn's id.
-            timeout: Seconds; without one it waits for as long as it takes.
-
-        Raises:
-            TimeoutError: The time ran out; the turn goes on.
-            GMIError: There is no such turn.
-        """
-        async with asyncio.timeout(timeout):
-            while True:
-                output = await self.get_turn(turn)
-                if output is not None:
-                    return output
-                await asyncio.sleep(POLL_SECONDS)
-
-    async def get_turn(self, turn: str) -> TurnOutput | None:
-        """A turn's output, or ``None`` while it runs.
-
-        Raises:
-            TurnNotFoundError: The session never made this turn.
-        """
-        try:
-            view = await self._query("get_turn", AwaitTurn(turn=turn), TurnView)
-        except SessionNotFoundError:
-            view = TurnView()
-        if view.output is not None or view.card is not None:
-            return view.output
-        page = await self._read("turn", turn=turn)
-        output = page.items[0].get("output") if page.items else None
-        return None if output is None else TurnOutput.model_validate(output)
-
-    async def complete(self, output: TurnOutput) -> TurnOutput:
-        """The output with its whole text, which the session does not carry when it is long."""
-        self.key = output.session_key
-        self._counter = max(self._counter, output.write_counter)
-        if not output.text_stored or output.response_text is not None:
-            return output
-        page = await self._read("text", turn=output.turn)
-        text = "".join(item.get("text", "") for item in page.items)
-        return output.model_copy(update={"response_text": text})
-
     async def stop(self, turn: str | None = None, *, reason: str | None = None) -> None:
         """Stop a turn, or everything that runs, waits or is queued.
 
@@ -292,64 +189,8 @@ class Session:
         payload = ToolResults.model_validate(
             {"results": list(results), "rest": rest, "user_id": self.user_id, "turn": turn}
         )
-        _check_size(payload)
+        check_size(payload)
         return await self._update("tool_results", payload, ToolResultsAck)
-
-    async def pending(self) -> PendingView:
-        """The calls that wait for the host."""
-        return await self._query("list_pending", None, PendingView)
-
-    async def state(self) -> StateView:
-        """What the session is doing."""
-        state = await self._query("get_state", None, StateView)
-        self.key = state.session_key or self.key
-        self._counter = max(self._counter, state.write_counter if state.active_turn is None else 0)
-        return state
-
-    async def get_current_state(self) -> str:
-        """The session's state in one word."""
-        return (await self.state()).status
-
-    async def usage(self) -> UsageView:
-        """Tokens and USD so far."""
-        return await self._query("usage", None, UsageView)
-
-    async def list_turns(self) -> TurnList:
-        """The newest turns and the queue; :meth:`turns` reads them all."""
-        return await self._query("list_turns", None, TurnList)
-
-    async def turns(self) -> list[dict[str, Any]]:
-        """Every turn of the session, oldest first, from the store."""
-        return [item async for item in self.read("turns")]
-
-    async def messages(self) -> list[dict[str, Any]]:
-        """Every message of the session, oldest first, from the store."""
-        return [item async for item in self.read("messages")]
-
-    async def get_conversation_history(self) -> list[Message]:
-        """The messages that the conversation is made of now, oldest first."""
-        rows = [item async for item in self.read("messages") if not item.get("hidden")]
-        return [Message.model_validate(row["message"]) for row in rows]
-
-    async def get_last_turn_history(self) -> list[Message]:
-        """The messages of the last turn, from its input on."""
-        turns = (await self.list_turns()).turns
-        if not turns:
-            return []
-        rows = [item async for item in self.read("messages", turn=turns[-1].turn)]
-        return [Message.model_validate(row["message"]) for row in rows]
-
-    async def get_reasoning_trace(self) -> list[TraceEntry]:
-        """The whole reasoning trace: the store's part and the session's tail."""
-        try:
-            tail = (await self._query("trace_tail", None, TraceTail)).entries
-        except SessionNotFoundError:
-            tail = []
-        entries = {entry.seq: entry for entry in tail}
-        async for item in self.read("trace"):
-            entry = TraceEntry.model_validate(item)
-            entries.setdefault(entry.seq, entry)
-        return [entries[seq] for seq in sorted(entries)]
 
     async def replace_history(
         self, messages: Sequence[Message], *, forget: bool = True
@@ -361,7 +202,7 @@ class Session:
             forget: Also drop what was recorded about turns that it no longer holds.
         """
         payload = ReplaceHistory(messages=list(messages), forget=forget)
-        _check_size(payload)
+        check_size(payload)
         ticket = await self._update("replace_history", payload, TurnTicket)
         assert ticket.output is not None  # an import ends at once
         return await self.complete(ticket.output)
@@ -379,24 +220,6 @@ class Session:
         ack = await self._update("refresh_persona", RefreshPersona(persona=persona), PersonaAck)
         self._persona = None if persona is None else persona
         return ack
-
-    async def get_persona(self) -> Persona:
-        """The persona that the session runs, as it was frozen."""
-        digest = (await self.state()).persona_digest
-        page = await self._read("blob", digest=digest)
-        return Persona.model_validate(page.items[0]["value"])
-
-    async def persona_id(self) -> str | None:
-        """Id of the persona that the session runs."""
-        return (await self.state()).persona
-
-    async def gmi_id(self) -> str | None:
-        """Id of the mind instance."""
-        return (await self.state()).gmi_id
-
-    async def created_at(self) -> datetime:
-        """When the session was opened first."""
-        return (await self.state()).created_at
 
     async def initialize(self) -> StateView:
         """Open the session without saying anything.
@@ -438,28 +261,6 @@ class Session:
             else:
                 await asyncio.sleep(1.0)
 
-    async def read(self, what: ReadKind, **where: Any) -> AsyncIterator[dict[str, Any]]:
-        """Everything of a kind that the store holds about the session, page by page."""
-        after: str | None = None
-        while True:
-            page = await self._read(what, after=after, **where)
-            for item in page.items:
-                yield item
-            if page.next is None:
-                return
-            after = page.next
-
-    async def _read(self, what: ReadKind, **where: Any) -> Page:
-        return await self._client.read(
-            Read(
-                what=what,
-                session_id=self.id,
-                session_key=self.key,
-                min_counter=self._counter,
-                **where,
-            )
-        )
-
     def _submit(
         self,
         content: str | Sequence[Part],
@@ -497,7 +298,7 @@ class Session:
             max_tool_iterations=max_tool_iterations,
         )
         check_form(submit)
-        _check_size(submit)
+        check_size(submit)
         return submit
 
     async def _submitted(self, submit: SubmitTurn, *, hold: bool = True) -> TurnTicket:
@@ -507,78 +308,7 @@ class Session:
         self.key = ticket.session_key
         return ticket
 
-    async def _update(
-        self,
-        name: str,
-        payload: BaseModel,
-        result: type[T],
-        *,
-        update_id: str | None = None,
-    ) -> T:
-        """Call an update; the session is started when it does not run."""
-
-        async def call() -> T:
-            answer: T = await self._client.temporal.execute_update_with_start_workflow(
-                name,
-                payload,
-                start_workflow_operation=self._start(),
-                id=update_id or str(uuid.uuid4()),
-                result_type=result,
-            )
-            return answer
-
-        return await calling(call)
-
-    def _start(self) -> WithStartWorkflowOperation[GMISession, None]:
-        return WithStartWorkflowOperation(
-            "GMISession",
-            self._start_input(),
-            id=self.workflow_id,
-            task_queue=self._client.task_queue,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            static_summary=f"GMI session {self.id}",
-        )
-
-    def _start_input(self) -> SessionStart:
-        return SessionStart(
-            session_id=self.id,
-            user_id=self.user_id,
-            org=self._org,
-            persona=self._persona,
-            expect_key=self.key,
-            config=self._config,
-            search_attributes=self._client.search_attributes,
-        )
-
-    async def _signal(self, name: str, payload: BaseModel) -> None:
-        async def call() -> None:
-            await self._handle().signal(name, payload)
-
-        await calling(call)
-
-    async def _query(self, name: str, payload: BaseModel | None, result: type[T]) -> T:
-        async def call() -> T:
-            handle = self._handle()
-            args = [] if payload is None else [payload]
-            answer: T = await handle.query(name, args=args, result_type=result)
-            return answer
-
-        return await calling(call)
-
-    def _handle(self) -> WorkflowHandle[Any, Any]:
-        return self._client.temporal.get_workflow_handle(self.workflow_id)
-
 
 def hop_spec(hop: HopSpec | str) -> HopSpec:
     """A hop of a fallback chain, from its model string alone if need be."""
     return hop if isinstance(hop, HopSpec) else HopSpec(model=hop)
-
-
-def _check_size(payload: BaseModel) -> None:
-    size = encoded_size(payload)
-    if size > MAX_INPUT_BYTES:
-        raise MessageTooLargeError(
-            f"The input has {size} bytes and the limit is {MAX_INPUT_BYTES}; keep large content "
-            "elsewhere and send a reference.",
-            details={"bytes": size, "limit": MAX_INPUT_BYTES},
-        )

@@ -135,6 +135,15 @@ async def test_forgetting_without_a_new_root_empties_the_head(life: Any) -> None
     )
     assert hidden == ["t1"]
     assert (await life.store.get_session(life.session)).head is None
+    history = await life.store.load_history(
+        life.at("next"),
+        step=0,
+        path=[Segment(branch="main", depth=1)],
+        parent=None,
+        partials=[],
+        limit=20,
+    )
+    assert history.earlier == []
 
 
 async def test_a_long_given_history_is_cut_to_the_newest_messages(life: Any) -> None:

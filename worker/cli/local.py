@@ -1,0 +1,161 @@
+"""A server and a worker of one's own: what `gmi dev` and `gmi chat` start and end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ...personas.errors import GMIError
+from ..dev_server import DevServer, start_dev_server
+from ..settings import DATA_DIRECTORY, Settings
+
+WORKER_LOG = "worker.log"
+
+# A person who ends it does not wait for a running reply; it goes on with the next start.
+_SHUTDOWN_SECONDS = "5"
+_END_SECONDS = 40.0
+
+
+class Local:
+    """This directory's server, and a worker in a child process that is started again when lost.
+
+    Both end with this process, however it ends. Made by :meth:`start`.
+
+    Attributes:
+        server: The server.
+        failed: Set, with the error, when the server or the worker ends for good.
+    """
+
+    def __init__(
+        self, server: DevServer, command: list[str], log: Path, told: Callable[[str], None]
+    ) -> None:
+        self.server = server
+        self.failed: asyncio.Future[GMIError] = asyncio.get_running_loop().create_future()
+        self._command = command
+        self._log = log
+        self._told = told
+        self._process: asyncio.subprocess.Process | None = None
+        self._ending = False
+        self._ready = asyncio.Event()
+        self._tasks = [
+            asyncio.create_task(self._keep_worker()),
+            asyncio.create_task(self._see_server()),
+        ]
+
+    @classmethod
+    async def start(
+        cls,
+        settings: Settings,
+        *,
+        namespace: str,
+        told: Callable[[str], None],
+        port: int | None = None,
+        directory: Path = DATA_DIRECTORY,
+    ) -> Local:
+        """Start what does not run yet; the server answers then, the worker soon.
+
+        Args:
+            settings: The task queue, and the port to prefer.
+            namespace: The namespace.
+            told: Called with a line whenever the worker is lost.
+            port: The port to prefer over the settings'.
+            directory: Where the data are.
+
+        Raises:
+            ConfigurationError: The server does not start.
+        """
+        server = await start_dev_server(
+            directory, port=settings.dev_port if port is None else port, namespace=namespace
+        )
+        command = [
+            *(sys.executable, "-m", "gmi.worker", "worker", "--json", "--with-owner"),
+            *("--address", server.place.address, "--namespace", namespace),
+            *("--task-queue", settings.task_queue),
+        ]
+        return cls(server, command, directory / WORKER_LOG, told)
+
+    async def ready(self) -> None:
+        """Return once the worker serves.
+
+        Raises:
+            GMIError: It does not start.
+        """
+        ready = asyncio.create_task(self._ready.wait())
+        await asyncio.wait({ready, self.failed}, return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        if self.failed.done():
+            raise self.failed.result()
+
+    async def stop(self) -> None:
+        """End the worker, then the server; the data stay."""
+        self._ending = True
+        for task in self._tasks:
+            task.cancel()
+        for task in self._tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        if self._process is not None:
+            await _end(self._process)
+        await self.server.stop()
+
+    async def _keep_worker(self) -> None:
+        while True:
+            with self._log.open("ab") as log:
+                self._process = await asyncio.create_subprocess_exec(
+                    *self._command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=log,
+                    env={"GMI_SHUTDOWN_TIMEOUT": _SHUTDOWN_SECONDS, **os.environ},
+                    start_new_session=True,
+                )
+            assert self._process.stdout is not None
+            while line := await self._process.stdout.readline():
+                if "ready" in _object(line):
+                    self._ready.set()
+            code = await self._process.wait()
+            # A worker that ended by itself has said why; one that was killed is replaced.
+            if code >= 0 or not self._ready.is_set():
+                self._fail(f"The worker ended: {_last_error(self._log)}")
+                return
+            self._ready.clear()
+            self._told("the worker was lost; starting another")
+
+    async def _see_server(self) -> None:
+        await self.server.ended()
+        self._fail("The Temporal server ended; .gmi/temporal.log may say why.")
+
+    def _fail(self, message: str) -> None:
+        if not self.failed.done() and not self._ending:
+            self.failed.set_result(GMIError(message, code="LOCAL_FAILED"))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), _END_SECONDS)
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def _last_error(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+    told = _object(lines[-1].encode()).get("error")
+    return f"{told['code']}: {told['message']}" if isinstance(told, dict) else lines[-1]
+
+
+def _object(line: bytes) -> dict[str, object]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

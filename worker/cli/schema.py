@@ -1,0 +1,120 @@
+"""The verb schema: what other languages need to talk to a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from ...workflows.chunks import CHUNK_TOPIC, Chunk, ChunkBatch
+from ...workflows.state import SessionStart
+from ...workflows.steps import Done, Page, Read, ToolCallInput, ToolOutcome
+from ...workflows.trace import TraceTail
+from ...workflows.turns import (
+    AwaitTurn,
+    CloseSession,
+    PendingView,
+    PersonaAck,
+    RefreshPersona,
+    ReplaceHistory,
+    StateView,
+    StopAck,
+    StopTurn,
+    SubmitTurn,
+    ToolResults,
+    ToolResultsAck,
+    TurnList,
+    TurnTicket,
+    TurnView,
+    UsageView,
+)
+from .arguments import WORKFLOW_PREFIX, Context, Grammar
+from .exit_codes import ExitCode
+
+Kind = Literal["update", "signal", "query"]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """A handler of the session workflow.
+
+    Attributes:
+        kinds: As what it can be called; an update answers, a signal does not.
+        input: Its one argument, or ``None``.
+        result: Its answer, or ``None``.
+    """
+
+    kinds: tuple[Kind, ...]
+    input: type[BaseModel] | None
+    result: type[BaseModel] | None
+
+
+HANDLERS: dict[str, Handler] = {
+    "submit_turn": Handler(("update",), SubmitTurn, TurnTicket),
+    "await_turn": Handler(("update",), AwaitTurn, TurnTicket),
+    "tool_results": Handler(("update", "signal"), ToolResults, ToolResultsAck),
+    "stop_turn": Handler(("update", "signal"), StopTurn, StopAck),
+    "replace_history": Handler(("update",), ReplaceHistory, TurnTicket),
+    "clear_history": Handler(("update",), None, TurnTicket),
+    "refresh_persona": Handler(("update",), RefreshPersona, PersonaAck),
+    "close": Handler(("update", "signal"), CloseSession, Done),
+    "chunks": Handler(("signal",), ChunkBatch, None),
+    "get_state": Handler(("query",), None, StateView),
+    "get_turn": Handler(("query",), AwaitTurn, TurnView),
+    "list_turns": Handler(("query",), None, TurnList),
+    "list_pending": Handler(("query",), None, PendingView),
+    "trace_tail": Handler(("query",), None, TraceTail),
+    "usage": Handler(("query",), None, UsageView),
+}
+
+_OTHERS: tuple[type[BaseModel], ...] = (SessionStart, Read, Page, Chunk, ToolCallInput, ToolOutcome)
+
+
+def add(grammar: Grammar) -> None:
+    """Add the verb."""
+    grammar.verb("schema", schema, "Print the JSON Schemas of a session's handlers and chunks.")
+
+
+async def schema(context: Context) -> int:
+    """Print the document."""
+    context.output.json(document())
+    return ExitCode.OK
+
+
+def document() -> dict[str, Any]:
+    """Every handler with its schemas, the chunk, and the workflows, as one JSON document."""
+    models = {model for handler in HANDLERS.values() for model in (handler.input, handler.result)}
+    wanted = sorted({*models, *_OTHERS} - {None}, key=lambda model: str(model))
+    named = [model for model in wanted if model is not None]
+    _, definitions = models_json_schema(
+        [(model, "validation") for model in named],
+        ref_template="#/$defs/{model}",
+    )
+
+    def ref(model: type[BaseModel] | None) -> dict[str, str] | None:
+        return None if model is None else {"$ref": f"#/$defs/{model.__name__}"}
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "workflows": {
+            "GMISession": {
+                "id": f"{WORKFLOW_PREFIX}<session id>",
+                "input": ref(SessionStart),
+                "start": "update-with-start or signal-with-start, conflict policy USE_EXISTING",
+            },
+            "GMIRead": {"input": ref(Read), "result": ref(Page)},
+        },
+        "handlers": {
+            name: {
+                "kind": list(handler.kinds),
+                "input": ref(handler.input),
+                "result": ref(handler.result),
+            }
+            for name, handler in HANDLERS.items()
+        },
+        "chunk": {"topic": CHUNK_TOPIC, **(ref(Chunk) or {})},
+        "tool": {"input": ref(ToolCallInput), "result": ref(ToolOutcome)},
+        "$defs": definitions["$defs"],
+    }

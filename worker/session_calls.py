@@ -1,0 +1,169 @@
+"""How a session's client calls it: updates, signals, queries, and reads of the store."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel
+from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
+from temporalio.common import WorkflowIDConflictPolicy
+
+from ..personas.errors import MessageTooLargeError
+from ..workflows.decode import MAX_INPUT_BYTES, encoded_size
+from ..workflows.requests import check_credentials
+from ..workflows.session import GMISession
+from ..workflows.state import SessionStart
+from ..workflows.steps import Page, Read, ReadKind, SessionConfig
+from .calls import calling
+from .feed import Feed
+
+if TYPE_CHECKING:
+    from .client import Client
+
+T = TypeVar("T")
+
+
+class SessionCalls:
+    """The calls that every operation of a session is made of.
+
+    Args:
+        client: The client.
+        session_id: The session's id.
+        user_id: The user it serves.
+        persona: The persona of a new session; the worker's default without.
+        org: The user's organization.
+        config: Settings of a new session.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        session_id: str,
+        *,
+        user_id: str,
+        persona: str | None,
+        org: str,
+        config: SessionConfig,
+    ) -> None:
+        check_credentials(config.credentials)
+        self._client = client
+        self.id = session_id
+        self.user_id = user_id
+        self._persona = persona
+        self._org = org
+        self._config = config
+        self.key: str | None = None
+        self._counter = 0
+        self._closed = False
+
+    @property
+    def workflow_id(self) -> str:
+        """Id of the session's workflow."""
+        return f"gmi-session-{self.id}"
+
+    @property
+    def feed(self) -> Feed:
+        """The session's chunk stream, shared by all readers of this client."""
+        return self._client.feeds.of(self.workflow_id)
+
+    async def read(self, what: ReadKind, **where: Any) -> AsyncIterator[dict[str, Any]]:
+        """Everything of a kind that the store holds about the session, page by page."""
+        after: str | None = None
+        while True:
+            page = await self._read(what, after=after, **where)
+            for item in page.items:
+                yield item
+            if page.next is None:
+                return
+            after = page.next
+
+    async def _read(self, what: ReadKind, **where: Any) -> Page:
+        return await self._client.read(
+            Read(
+                what=what,
+                session_id=self.id,
+                session_key=self.key,
+                min_counter=self._counter,
+                **where,
+            )
+        )
+
+    async def _update(
+        self,
+        name: str,
+        payload: BaseModel,
+        result: type[T],
+        *,
+        update_id: str | None = None,
+    ) -> T:
+        """Call an update; the session is started when it does not run."""
+        # One id for all attempts: a repeat of a call that landed gets that call's answer.
+        call_id = update_id or str(uuid.uuid4())
+
+        async def call() -> T:
+            answer: T = await self._client.temporal.execute_update_with_start_workflow(
+                name,
+                payload,
+                start_workflow_operation=self._start(),
+                id=call_id,
+                result_type=result,
+            )
+            return answer
+
+        return await calling(call)
+
+    def _start(self) -> WithStartWorkflowOperation[GMISession, None]:
+        return WithStartWorkflowOperation(
+            "GMISession",
+            self._start_input(),
+            id=self.workflow_id,
+            task_queue=self._client.task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            static_summary=f"GMI session {self.id}",
+        )
+
+    def _start_input(self) -> SessionStart:
+        return SessionStart(
+            session_id=self.id,
+            user_id=self.user_id,
+            org=self._org,
+            persona=self._persona,
+            expect_key=self.key,
+            config=self._config,
+            search_attributes=self._client.search_attributes,
+        )
+
+    async def _signal(self, name: str, payload: BaseModel) -> None:
+        async def call() -> None:
+            await self._handle().signal(name, payload)
+
+        await calling(call)
+
+    async def _query(self, name: str, payload: BaseModel | None, result: type[T]) -> T:
+        async def call() -> T:
+            handle = self._handle()
+            args = [] if payload is None else [payload]
+            answer: T = await handle.query(name, args=args, result_type=result)
+            return answer
+
+        return await calling(call)
+
+    def _handle(self) -> WorkflowHandle[Any, Any]:
+        return self._client.temporal.get_workflow_handle(self.workflow_id)
+
+
+def check_size(payload: BaseModel) -> None:
+    """Refuse an input that the session would refuse, before it is sent.
+
+    Raises:
+        MessageTooLargeError: It is over 1 MB; the details name its size and the limit.
+    """
+    size = encoded_size(payload)
+    if size > MAX_INPUT_BYTES:
+        raise MessageTooLargeError(
+            f"The input has {size} bytes and the limit is {MAX_INPUT_BYTES}; keep large content "
+            "elsewhere and send a reference.",
+            details={"bytes": size, "limit": MAX_INPUT_BYTES},
+        )

@@ -1,0 +1,163 @@
+"""What a session's client reads: its turns, its history, its trace, what it is doing."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from datetime import datetime
+from typing import Any
+
+from ..personas.errors import RequestMismatchError, SessionNotFoundError
+from ..personas.messages import Message
+from ..personas.schema import Persona
+from ..workflows.trace import TraceEntry, TraceTail
+from ..workflows.turns import (
+    FINAL_STATUSES,
+    AwaitTurn,
+    PendingView,
+    StateView,
+    TurnList,
+    TurnOutput,
+    TurnView,
+    UsageView,
+)
+from .calls import calling
+from .session_calls import SessionCalls
+from .status import SessionStatus, pending_activities
+
+POLL_SECONDS = 0.25
+
+
+class SessionReads(SessionCalls):
+    """Reading a session; nothing here changes it, and most of it works on a closed one."""
+
+    async def wait(self, turn: str, *, timeout: float | None = None) -> TurnOutput:
+        """Wait until a turn ends or pauses.
+
+        Args:
+            turn: The turn's id.
+            timeout: Seconds; without one it waits for as long as it takes.
+
+        Raises:
+            TimeoutError: The time ran out; the turn goes on.
+            GMIError: There is no such turn.
+        """
+        async with asyncio.timeout(timeout):
+            while True:
+                output = await self.get_turn(turn)
+                if output is not None:
+                    return output
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def get_turn(self, turn: str) -> TurnOutput | None:
+        """A turn's output, or ``None`` while it runs.
+
+        Raises:
+            TurnNotFoundError: The session never made this turn.
+        """
+        try:
+            view = await self._query("get_turn", AwaitTurn(turn=turn), TurnView)
+        except SessionNotFoundError:
+            view = TurnView()
+        ended = view.card is None or view.card.status in FINAL_STATUSES
+        if view.output is not None or not ended:
+            return view.output
+        page = await self._read("turn", turn=turn)
+        output = page.items[0].get("output") if page.items else None
+        return None if output is None else TurnOutput.model_validate(output)
+
+    async def complete(self, output: TurnOutput) -> TurnOutput:
+        """The output with its whole text, which the session does not carry when it is long.
+
+        Raises:
+            RequestMismatchError: The turn's request id was used long ago with another input.
+        """
+        error = output.error
+        if error is not None and error.code == RequestMismatchError.default_code:
+            raise RequestMismatchError(error.message, details=error.details)
+        self.key = output.session_key
+        self._counter = max(self._counter, output.write_counter)
+        if not output.text_stored or output.response_text is not None:
+            return output
+        text = "".join([item["text"] async for item in self.read("text", turn=output.turn)])
+        return output.model_copy(update={"response_text": text})
+
+    async def pending(self) -> PendingView:
+        """The calls that wait for the host."""
+        return await self._query("list_pending", None, PendingView)
+
+    async def state(self) -> StateView:
+        """What the session is doing."""
+        state = await self._query("get_state", None, StateView)
+        self.key = state.session_key or self.key
+        self._counter = max(self._counter, state.write_counter if state.active_turn is None else 0)
+        return state
+
+    async def status(self) -> SessionStatus:
+        """What the session is doing and what it waits for: a provider, a worker, the store."""
+        handle = self._handle()
+        description = await calling(handle.describe)
+        return SessionStatus(state=await self.state(), activities=pending_activities(description))
+
+    async def get_current_state(self) -> str:
+        """The session's state in one word."""
+        return (await self.state()).status
+
+    async def usage(self) -> UsageView:
+        """Tokens and USD so far."""
+        return await self._query("usage", None, UsageView)
+
+    async def list_turns(self) -> TurnList:
+        """The newest turns and the queue; :meth:`turns` reads them all."""
+        return await self._query("list_turns", None, TurnList)
+
+    async def turns(self) -> list[dict[str, Any]]:
+        """Every turn of the session, oldest first, from the store."""
+        return [item async for item in self.read("turns")]
+
+    async def messages(self) -> list[dict[str, Any]]:
+        """Every message of the session, oldest first, from the store."""
+        return [item async for item in self.read("messages")]
+
+    async def get_conversation_history(self) -> list[Message]:
+        """The messages that the conversation is made of now, oldest first."""
+        rows = [item async for item in self.read("messages") if not item.get("hidden")]
+        return [Message.model_validate(row["message"]) for row in rows]
+
+    async def get_last_turn_history(self) -> list[Message]:
+        """The messages of the last turn, from its input on."""
+        turns = (await self.list_turns()).turns
+        if not turns:
+            return []
+        rows = [item async for item in self.read("messages", turn=turns[-1].turn)]
+        return [Message.model_validate(row["message"]) for row in rows]
+
+    async def get_reasoning_trace(self) -> list[TraceEntry]:
+        """The whole reasoning trace: the store's part and the session's tail."""
+        try:
+            tail = (await self._query("trace_tail", None, TraceTail)).entries
+        except SessionNotFoundError:
+            tail = []
+        entries = {entry.seq: entry for entry in tail}
+        async for item in self.read("trace"):
+            entry = TraceEntry.model_validate(item)
+            entries.setdefault(entry.seq, entry)
+        return [entries[seq] for seq in sorted(entries)]
+
+    async def get_persona(self) -> Persona:
+        """The persona that the session runs, as it was frozen."""
+        digest = (await self.state()).persona_digest
+        pieces = [base64.b64decode(i["data"]) async for i in self.read("blob", digest=digest)]
+        return Persona.from_json(b"".join(pieces))
+
+    async def persona_id(self) -> str | None:
+        """Id of the persona that the session runs."""
+        return (await self.state()).persona
+
+    async def gmi_id(self) -> str | None:
+        """Id of the mind instance."""
+        return (await self.state()).gmi_id
+
+    async def created_at(self) -> datetime:
+        """When the session was opened first."""
+        return (await self.state()).created_at
