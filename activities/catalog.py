@@ -37,7 +37,7 @@ class Catalog:
     """Freezes and loads personas and tool sets.
 
     Args:
-        load: Loads the personas that new sessions may name; called once.
+        load: Loads the personas that new sessions may name: at the start, and at each refresh.
         tools: The tools of this worker.
         store: Keeps what is frozen.
     """
@@ -60,6 +60,14 @@ class Catalog:
         if self._personas is None:
             self._personas = await self._load()
         return self._personas
+
+    async def reload(self) -> None:
+        """Load the personas again, so that a refresh finds their newest versions.
+
+        Raises:
+            PersonaInvalidError: A source holds a persona with errors; the known ones stay.
+        """
+        self._personas = await self._load()
 
     async def freeze(self, persona_id: str | None, user_id: str, config: SessionConfig) -> Frozen:
         """Resolve a persona and its tools, and keep both.

@@ -27,10 +27,15 @@ Send = Callable[[ChunkBatch], Awaitable[None]]
 
 
 async def send_to_session(batch: ChunkBatch) -> None:
-    """Signal a batch to the session that the running activity belongs to."""
-    workflow_id = activity.info().workflow_id
-    assert workflow_id is not None  # a step always runs for a session
-    await activity.client().get_workflow_handle(workflow_id).signal(CHUNK_SIGNAL, batch)
+    """Signal a batch to the session that the running activity belongs to.
+
+    The signal names the run: after a reset, or when an ended session was opened again, the same
+    turn may run once more, and must not be told what the run before was saying.
+    """
+    info = activity.info()
+    assert info.workflow_id is not None  # a step always runs for a session
+    session = activity.client().get_workflow_handle(info.workflow_id, run_id=info.workflow_run_id)
+    await session.signal(CHUNK_SIGNAL, batch)
 
 
 class ChunkSender:

@@ -22,6 +22,7 @@ from ..personas.errors import (
 )
 from ..personas.messages import Message, Usage
 from ..personas.prompt import AssembledPrompt, PromptContext, assemble
+from ..workflows.chunks import bill_item
 from ..workflows.failures import as_error_info
 from ..workflows.ports import ModelPort, implements
 from ..workflows.steps import (
@@ -142,6 +143,9 @@ class StepAttempt:
             self._warnings.append(f"{hop.provider}:{hop.model} takes no tools; none were offered.")
             definitions = []
         window = known.window
+        sender = ChunkSender(
+            port.send, request.at.turn, request.step, self._attempt, live=request.stream
+        )
         for smaller in range(SMALLER_WINDOWS + 1):
             prompt = assemble(
                 persona,
@@ -153,24 +157,27 @@ class StepAttempt:
                 tools=len(definitions),
                 context=PromptContext(suffix=request.suffix),
             )
-            call = ModelRequest(
-                model=hop.model,
-                messages=await port.content.with_images(prompt.messages, hop.provider, hop.model),
-                tools=definitions,
-                options=hop.completed(options),
-                user=request.user_id,
-            )
             reply = Reply(hop.provider, hop.model)
-            sender = ChunkSender(
-                port.send, request.at.turn, request.step, self._attempt, live=request.stream
-            )
+            for failure in self._progress.failures:
+                bill = bill_item(failure)
+                if bill is not None:
+                    sender.put(bill)
             try:
+                call = ModelRequest(
+                    model=hop.model,
+                    messages=await port.content.with_images(
+                        prompt.messages, hop.provider, hop.model
+                    ),
+                    tools=definitions,
+                    options=hop.completed(options),
+                    user=request.user_id,
+                )
                 await self._ask(provider, call, reply, sender)
                 break
-            except ProviderFailure as failure:
-                too_long = failure.window_exceeded and not reply.said_something
+            except ProviderFailure as problem:
+                too_long = problem.window_exceeded and not reply.said_something
                 if not too_long or smaller == SMALLER_WINDOWS or not history.earlier:
-                    await self._failed(hop, hops, reply, failure)
+                    await self._failed(hop, hops, reply, problem)
                 self._warnings.append(
                     f"CONTEXT_WINDOW_EXCEEDED: {hop.provider}:{hop.model} refused the prompt as "
                     "too long; it was sent again with less history."
@@ -218,7 +225,7 @@ class StepAttempt:
             self._warnings.append("The model asked for tools although none were offered.")
             calls = []
         usage = price(hop.model, hop.provider, reply.usage)
-        for item in reply.closing_items(calls, usage):
+        for item in reply.closing_items(calls):
             sender.put(item)
         text = reply.text
         message = Message(
@@ -282,26 +289,17 @@ class StepAttempt:
             ConfigurationError: The primary is misconfigured.
             ProviderUnavailableError: No hop is left that can start.
         """
-        port, progress = self._port, self._progress
+        progress = self._progress
         for hop in hops[progress.hop :]:
             try:
-                provider = port.providers.get(
-                    hop.provider, self._request.credentials.get(hop.provider)
-                )
-                if port.circuits.is_open(hop.provider):
-                    raise ProviderFailure(
-                        f"{hop.provider}: its circuit is open after repeated failures",
-                        kind="circuit_open",
-                        provider=hop.provider,
-                        status=503,
-                    )
+                provider = self._provider(hop)
             except ProviderFailure as failure:
                 if failure.kind == "configuration" and hop.index == 0:
                     raise ConfigurationError(
                         failure.message, details=failure.as_details()
                     ) from failure
                 self._note(hop, failure, None)
-                progress.hop, progress.tries = hop.index + 1, 0
+                progress.move(hop.index + 1)
                 continue
             progress.hop = hop.index
             return hop, provider
@@ -310,6 +308,45 @@ class StepAttempt:
             + "; ".join(f.error.message for f in progress.failures),
             details={"hops": [f"{hop.provider}:{hop.model}" for hop in hops]},
         )
+
+    def _provider(self, hop: Hop) -> Provider:
+        """The hop's provider.
+
+        Raises:
+            ProviderFailure: It is not set up, or its circuit is open.
+            GMIError: The primary's settings or credential cannot be used.
+        """
+        port = self._port
+        try:
+            provider = port.providers.get(hop.provider, self._request.credentials.get(hop.provider))
+        except GMIError as error:
+            if hop.index == 0:
+                raise
+            raise ProviderFailure(
+                error.message, kind="configuration", provider=hop.provider
+            ) from error
+        # A step that waits for this very provider is not turned away by what it made itself.
+        if not self._progress.waited and port.circuits.is_open(hop.provider):
+            raise ProviderFailure(
+                f"{hop.provider}: its circuit is open after repeated failures",
+                kind="circuit_open",
+                provider=hop.provider,
+                status=503,
+            )
+        return provider
+
+    def _last_hop(self, hop: Hop, hops: list[Hop]) -> int:
+        """The last hop that can be asked after ``hop``, or ``hop`` itself."""
+        for later in reversed(hops[hop.index + 1 :]):
+            try:
+                self._port.providers.get(
+                    later.provider, self._request.credentials.get(later.provider)
+                )
+            except (ProviderFailure, GMIError):
+                continue
+            if self._port.circuits.stats(later.provider).state == "closed":
+                return later.index
+        return hop.index
 
     async def _failed(
         self, hop: Hop, hops: list[Hop], reply: Reply, failure: ProviderFailure
@@ -335,7 +372,7 @@ class StepAttempt:
         verdict = after_failure(
             failure,
             hop=hop.index,
-            last_hop=len(hops) - 1,
+            last_hop=self._last_hop(hop, hops),
             tries=progress.tries,
             max_wait=request.max_wait,
         )
@@ -347,9 +384,10 @@ class StepAttempt:
                 error = ProviderError(failure.message, details=failure.as_details())
             self._give_up(error)
         if verdict.action == "next_hop":
-            progress.hop, progress.tries = hop.index + 1, 0
-        elif verdict.counts:
-            progress.tries += 1
+            progress.move(hop.index + 1)
+        else:
+            progress.waited = True
+            progress.tries += verdict.counts
         progress.beat()
         raise ApplicationError(
             failure.message,
@@ -365,6 +403,7 @@ class StepAttempt:
             *self._progress.failures[-15:],
             HopFailure(
                 hop=hop.index,
+                attempt=self._attempt,
                 provider=hop.provider,
                 model=hop.model,
                 error=ErrorInfo(

@@ -25,11 +25,13 @@ class Progress(BaseModel):
     Attributes:
         hop: The hop to serve.
         tries: Failures of the provider at this hop; lost workers and stores do not count.
+        waited: An attempt of this hop failed, and the step waited to ask it again.
         failures: Every hop failure so far, for the trace and the bill.
     """
 
     hop: int = 0
     tries: int = 0
+    waited: bool = False
     failures: list[HopFailure] = Field(default_factory=list)
 
     @classmethod
@@ -39,19 +41,31 @@ class Progress(BaseModel):
             return cls.model_validate(details[0])
         return cls(hop=start_hop)
 
+    def move(self, hop: int) -> None:
+        """Go on to another hop."""
+        self.hop, self.tries, self.waited = hop, 0, False
+
     def beat(self) -> None:
         """Record the progress with the server."""
         activity.heartbeat(self.model_dump(mode="json"))
 
 
 @asynccontextmanager
-async def beating(progress: Progress) -> AsyncIterator[None]:
-    """Heartbeat in the background while the body runs, whatever it waits for."""
+async def beating(progress: Progress | None = None) -> AsyncIterator[None]:
+    """Heartbeat in the background while the body runs, whatever it waits for.
+
+    Args:
+        progress: What each beat records; without it a beat only says that the worker lives.
+    """
 
     async def beat() -> None:
+        # The details of the attempt before stay with the server until the first beat.
         while True:
-            progress.beat()
             await asyncio.sleep(BEAT_SECONDS)
+            if progress is None:
+                activity.heartbeat()
+            else:
+                progress.beat()
 
     task = asyncio.create_task(beat())
     try:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ..personas.messages import ToolCall, Usage
-from ..workflows.chunks import ChunkItem
+from ..workflows.chunks import ChunkItem, usage_content
 from ..workflows.decode import encoded_size
 from ..workflows.steps import INLINE_TEXT_BYTES, PlannedCall
 from ..workflows.turns import ErrorInfo
 from .blobs import dump_value
 from .catalog import Toolset
 from .gateway.failures import ProviderFailure
+from .gateway.models import price
 from .gateway.provider import Finished, ProviderEvent, TextDelta, ToolCallDelta, UsageReport
 from .store.protocol import Store
 
@@ -30,6 +34,8 @@ class Reply:
         self._text: list[str] = []
         self._called = False
         self._finished: Finished | None = None
+        self._unsaid: Usage | None = None
+        self._half = ""
         self.usage = Usage()
 
     @property
@@ -69,25 +75,21 @@ class Reply:
         """Take an event; returns the chunks that it makes at once."""
         match event:
             case TextDelta(text):
-                if not text:
-                    return []
-                self._text.append(text)
-                return [ChunkItem(type="text_delta", content=text)]
+                return self._say(text)
             case ToolCallDelta():
                 self._called = True
                 return []
             case UsageReport(usage):
-                self.usage = usage
-                return []
+                earlier = self._running_total() if usage != self.usage else []
+                self.usage = self._unsaid = usage
+                return earlier
             case Finished():
-                self._finished = event
+                self._finished = clean(event)
                 self._called = self._called or bool(event.calls)
-                if event.text and not self._text:
-                    self._text.append(event.text)
-                    return [ChunkItem(type="text_delta", content=event.text)]
-                return []
+                whole = event.text if event.text and not self._text else ""
+                return self._say(whole, last=True)
 
-    def closing_items(self, calls: Sequence[ToolCall], usage: Usage) -> list[ChunkItem]:
+    def closing_items(self, calls: Sequence[ToolCall]) -> list[ChunkItem]:
         """The chunks that close the step: its calls, then its usage."""
         items = []
         if calls:
@@ -96,9 +98,66 @@ class Reply:
             ]
             metadata = {"execution_mode": "internal", "requires_external_tool_result": False}
             items.append(ChunkItem(type="tool_call_request", content=content, metadata=metadata))
-        content_usage = {**usage.model_dump(), "total_tokens": usage.total_tokens}
-        items.append(ChunkItem(type="usage_update", content=content_usage, usage=usage))
-        return items
+        return [*items, *self._running_total()]
+
+    def _say(self, text: str, *, last: bool = False) -> list[ChunkItem]:
+        text, self._half = self._half + text, ""
+        if not last and text and "\ud800" <= text[-1] <= "\udbff":
+            # A character cut in two: its other half comes with the next piece.
+            text, self._half = text[:-1], text[-1]
+        if not text:
+            return []
+        text = well_formed(text)
+        # A whole text came before the usage that was reported with it.
+        said = [] if last else self._running_total()
+        self._text.append(text)
+        return [*said, ChunkItem(type="text_delta", content=text)]
+
+    def _running_total(self) -> list[ChunkItem]:
+        """The newest report, once something follows it: the last one closes the step."""
+        if self._unsaid is None or not self._unsaid.total_tokens:
+            return []
+        usage = price(self.model, self.provider, self._unsaid)
+        self._unsaid = None
+        return [ChunkItem(type="usage_update", content=usage_content(usage), usage=usage)]
+
+
+def well_formed(text: str) -> str:
+    """The text with every lone surrogate replaced: JSON in UTF-8 cannot hold one."""
+    if text.isascii():
+        return text
+    # Two halves of one character become that character first.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def clean(event: Finished) -> Finished:
+    """The terminal event with only what JSON in UTF-8 can hold."""
+    calls = [
+        call.model_copy(
+            update={
+                "id": well_formed(call.id),
+                "name": well_formed(call.name),
+                "arguments": cleaned(call.arguments),
+                "malformed": None if call.malformed is None else well_formed(call.malformed),
+            }
+        )
+        for call in event.calls
+    ]
+    replay = [block.model_copy(update={"data": cleaned(block.data)}) for block in event.replay]
+    return replace(event, calls=calls, replay=replay)
+
+
+def cleaned(value: Any) -> Any:
+    """A JSON value with well-formed texts, and ``None`` in place of what is no number."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {well_formed(str(key)): cleaned(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [cleaned(item) for item in value]
+    return value
 
 
 def unique_calls(calls: Iterable[ToolCall], used: set[str], prefix: str) -> list[ToolCall]:

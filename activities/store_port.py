@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from temporalio.exceptions import ApplicationError
 
@@ -38,6 +38,7 @@ from .blobs import dump_value, load_value
 from .catalog import Catalog, session_rules
 from .content import ContentLoader
 from .gateway.registry import ProviderRegistry
+from .progress import beating
 from .store.protocol import SessionRow, Store
 
 
@@ -59,7 +60,7 @@ class StoreActivities(StorePort):
 
     async def open_session(self, request: OpenSession) -> OpenedSession:
         """Find or make the session's row, and freeze its persona and tools."""
-        with refusing():
+        async with serving():
             known = await self._store.find_session(request.session_id)
             if known is not None and known.closed_at is not None:
                 known = None
@@ -91,16 +92,17 @@ class StoreActivities(StorePort):
 
     async def refresh_persona(self, request: RefreshInput) -> Frozen:
         """Freeze another persona, or a newer version, for the turns to come."""
-        with refusing():
+        async with serving():
             row = await self._store.get_session(request.at.session)
             user = row.user_id if row is not None else ""
+            await self._catalog.reload()
             frozen = await self._catalog.freeze(request.persona, user, request.config)
             await self._store.set_persona(request.at, frozen.persona_digest, frozen.toolset_digest)
             return frozen
 
     async def close_turn(self, request: CloseTurn) -> Done:
         """Record how a turn ended."""
-        with refusing():
+        async with serving():
             messages = [
                 (placed, await self._content.message(placed.stored)) for placed in request.messages
             ]
@@ -118,7 +120,7 @@ class StoreActivities(StorePort):
 
     async def import_history(self, request: ImportHistory) -> ImportResult:
         """Record a given history as a new root turn."""
-        with refusing():
+        async with serving():
             messages = request.messages
             if request.messages_ref is not None:
                 raw = load_value(await self._store.get_blob(request.messages_ref))
@@ -136,13 +138,13 @@ class StoreActivities(StorePort):
 
     async def put_blobs(self, request: PutBlobs) -> BlobRefs:
         """Keep large values under their digests."""
-        with refusing():
+        async with serving():
             values = [dump_value(value) for value in request.values]
             return BlobRefs(digests=await self._store.put_blobs("json", values))
 
     async def save_session(self, request: SaveSession) -> Done:
         """Record that the session is released or closed."""
-        with refusing():
+        async with serving():
             await self._store.save_session(
                 request.at, closed=request.closed, state=request.state, trace=request.trace
             )
@@ -150,7 +152,7 @@ class StoreActivities(StorePort):
 
     async def read(self, request: Read) -> Page:
         """Read a page of what the store holds."""
-        with refusing():
+        async with serving():
             return await self._store.read(request)
 
     async def _reopen(self, known: SessionRow, request: OpenSession) -> OpenedSession:
@@ -196,11 +198,15 @@ class StoreActivities(StorePort):
         )
 
 
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Turn the project's errors into failures: a store that is down is waited for."""
+@asynccontextmanager
+async def serving() -> AsyncIterator[None]:
+    """Beat while the store works, and turn the project's errors into failures.
+
+    A store that is down is waited for.
+    """
     try:
-        yield
+        async with beating():
+            yield
     except StoreError as error:
         retry = bool(error.details.get("retryable")) and not isinstance(error, StaleWriteError)
         raise ApplicationError(

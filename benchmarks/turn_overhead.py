@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import platform
+import signal
 import sys
 import tempfile
 import time
@@ -425,6 +426,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few turns, about a minute")
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write the figures here")
     given = parser.parse_args()
+    # Told to end, it still stops what it started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     result = asyncio.run(run(QUICK if given.quick else Sizes()))
     print(show(result))
     if given.json is not None:

@@ -18,6 +18,19 @@ from .support.worker_process import WorkerProcess
 
 _names = itertools.count(1)
 
+TROUBLE = (
+    "Failed activation",
+    "Failed handling activation",
+    "Failing workflow task",
+    "TMPRL1100",
+    "ondeterminis",
+    "never retrieved",
+    "never awaited",
+    "Unfinished",
+    "exception in event loop",
+)
+"""What no worker may say, whatever is done to it."""
+
 
 @pytest.fixture(scope="session")
 async def temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalServer]:
@@ -115,6 +128,14 @@ async def make_stage(
         for worker in stage.workers:
             worker.thaw()
             worker.kill()
+    said = [
+        line
+        for stage in stages
+        for worker in stage.workers
+        for line in worker.output.splitlines()
+        if any(word in line for word in TROUBLE)
+    ]
+    assert not said, "\n".join(line[:2000] for line in said)
 
 
 @pytest.fixture

@@ -85,6 +85,37 @@ def test_workflows_use_only_the_workflow_side_of_temporal() -> None:
             assert name in WORKFLOW_TEMPORALIO, f"{path} imports {name}"
 
 
+NOT_REPLAYED = {
+    "os",
+    "random",
+    "secrets",
+    "socket",
+    "subprocess",
+    "threading",
+    "time",
+    "tempfile",
+}
+NOT_REPLAYED_CALLS = {"now", "utcnow", "today", "uuid1", "uuid4", "urandom", "sleep", "to_thread"}
+
+
+def test_workflow_code_uses_no_clock_no_randomness_and_no_io() -> None:
+    # Most of it is passed through the sandbox, which therefore does not look at it.
+    for folder in ("personas", "workflows"):
+        for path, tree in modules(folder):
+            if (folder, path.name) == ("personas", "loader.py"):
+                continue  # reads files, and runs in activities only
+            for name, _ in imports(path, tree):
+                assert name.split(".")[0] not in NOT_REPLAYED, f"{path} imports {name}"
+            for node in ast.walk(tree):
+                if not isinstance(node, ast.Call):
+                    continue
+                if isinstance(node.func, ast.Name):
+                    assert node.func.id not in ("open", "input"), f"{path} calls {node.func.id}"
+                if isinstance(node.func, ast.Attribute) and node.func.attr in NOT_REPLAYED_CALLS:
+                    owner = ast.unparse(node.func.value)
+                    assert owner == "workflow", f"{path}:{node.lineno} calls {owner}"
+
+
 def test_only_the_settings_read_the_environment() -> None:
     for folder in ORDER:
         for path, tree in modules(folder):

@@ -115,8 +115,9 @@ class DevServer:
     async def stop(self) -> None:
         """Stop the server if this process started it; the data stay."""
         if self._process is not None:
-            await _end(self._process)
+            # First, so that nobody begins to use a server that is about to end.
             (self._directory / "dev.json").unlink(missing_ok=True)
+            await _end(self._process)
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -148,8 +149,7 @@ async def start_dev_server(
         ConfigurationError: The server's program is missing, or it does not start.
     """
     program = find_program()
-    directory.mkdir(parents=True, exist_ok=True)
-    lock = (directory / "dev.lock").open("w")
+    lock = _lock_file(directory)
     try:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + READY_SECONDS
@@ -279,6 +279,11 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
+
+
+def _lock_file(directory: Path) -> IO[str]:
+    directory.mkdir(parents=True, exist_ok=True)
+    return (directory / "dev.lock").open("w")
 
 
 def _locked(lock: IO[str]) -> bool:

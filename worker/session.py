@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Any, Literal
 
 from ..personas.errors import GMIError, SessionClosedError, SessionNotFoundError
 from ..personas.messages import Message, Part
@@ -31,7 +33,7 @@ from ..workflows.turns import (
 from .calls import calling
 from .session_calls import check_size
 from .session_reads import SessionReads
-from .turn_stream import TurnStream
+from .turn_stream import QUIET_SECONDS, TurnStream
 
 STOP_WAIT = 10.0
 
@@ -63,6 +65,7 @@ class Session(SessionReads):
         sends: Sends = "queue",
         on_pause: OnPause = "refuse",
         max_tool_iterations: int | None = None,
+        kind: Literal["text", "system"] = "text",
         stream: bool = False,
     ) -> TurnOutput:
         """Say something and wait for the turn's end, or for its pause.
@@ -79,6 +82,7 @@ class Session(SessionReads):
             sends: Wait while another turn runs, or be refused.
             on_pause: What to do when a turn waits for the host.
             max_tool_iterations: Tool rounds before the model must answer.
+            kind: ``text`` for the user's words, ``system`` for a note of the host.
             stream: Whether the text also reaches the stream piece by piece, for watchers.
 
         Raises:
@@ -97,6 +101,7 @@ class Session(SessionReads):
             sends,
             on_pause,
             max_tool_iterations,
+            kind,
             stream,
         )
         ticket = await self._submitted(submit)
@@ -117,6 +122,7 @@ class Session(SessionReads):
         sends: Sends = "queue",
         on_pause: OnPause = "refuse",
         max_tool_iterations: int | None = None,
+        kind: Literal["text", "system"] = "text",
     ) -> TurnStream:
         """Say something and watch the turn; see :meth:`send` for the arguments."""
         submit = self._submit(
@@ -131,6 +137,7 @@ class Session(SessionReads):
             sends,
             on_pause,
             max_tool_iterations,
+            kind,
             True,
         )
         start = await calling(self.feed.offset)
@@ -149,7 +156,12 @@ class Session(SessionReads):
         Returns when the session has it; a running turn has then ended ``stopped`` within a
         second, with the steps that it finished.
         """
-        await self._signal("stop_turn", StopTurn(turn=turn, reason=reason))
+        try:
+            await self._signal("stop_turn", StopTurn(turn=turn, reason=reason))
+        except SessionNotFoundError:
+            if await self._is_released():
+                return
+            raise
         if turn is not None:
             try:
                 await self.wait(turn, timeout=STOP_WAIT)
@@ -178,8 +190,6 @@ class Session(SessionReads):
             NotPendingError: A call does not wait; the details name those that do.
         """
         ack = await self.answer(results, rest=rest)
-        if not ack.turn:
-            raise SessionClosedError("The results repeat an earlier answer; nothing waits.")
         return await self.complete(await self.wait(ack.turn))
 
     async def answer(
@@ -227,18 +237,21 @@ class Session(SessionReads):
         Raises:
             GMIError: The persona, a tool or the configuration does not fit.
         """
-        await self._update("stop_turn", StopTurn(), StopAck)
-        return await self.state()
+        state = await self._update("initialize", None, StateView)
+        self.key = state.session_key or self.key
+        return state
 
     async def close(self) -> None:
         """Close the session: what runs is stopped, and the id is free for a new one."""
         self._closed = True
+        handle = self._handle()
         try:
-            handle = self._handle()
             await calling(lambda: handle.signal("close", CloseSession()))
-            await calling(handle.result)
         except SessionNotFoundError:
-            return
+            if not await self._is_released():
+                return
+            handle = await self._start_with_signal("close", CloseSession())
+        await calling(handle.result)
 
     async def watch(self) -> AsyncIterator[Chunk]:
         """Every chunk from now on, of all turns, until the session closes.
@@ -251,13 +264,18 @@ class Session(SessionReads):
                 state = await self.state()
             except SessionNotFoundError:
                 return
-            start = state.stream_offset if start is None else start
+            start = state.stream_offset if start is None else min(start, state.stream_offset)
             if state.stream_offset > start or state.active_turn is not None:
-                async for item in self.feed.read(start):
-                    start = item.offset + 1
-                    yield item.chunk
-                    if item.chunk.type == "final_response_marker":
-                        break
+                async with aclosing(self.feed.listen(start, quiet=QUIET_SECONDS)) as items:
+                    async for item in items:
+                        if item is None:
+                            break
+                        start = item.offset + 1
+                        yield item.chunk
+                        if item.chunk.type == "final_response_marker":
+                            break
+            elif state.status == "shutting_down":
+                return
             else:
                 await asyncio.sleep(1.0)
 
@@ -274,6 +292,7 @@ class Session(SessionReads):
         sends: Sends,
         on_pause: OnPause,
         max_tool_iterations: int | None,
+        kind: Literal["text", "system"],
         stream: bool,
     ) -> SubmitTurn:
         if self._closed:
@@ -286,6 +305,7 @@ class Session(SessionReads):
             user_id=self.user_id,
             session_key=self.key,
             persona=self._persona,
+            kind=kind,
             sender=sender,
             options=options,
             model=model,

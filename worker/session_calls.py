@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy
 
-from ..personas.errors import MessageTooLargeError
+from ..personas.errors import MessageTooLargeError, SessionNotFoundError
 from ..workflows.decode import MAX_INPUT_BYTES, encoded_size
 from ..workflows.requests import check_credentials
 from ..workflows.session import GMISession
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .client import Client
 
 T = TypeVar("T")
+
+
+TASK_TIMEOUT = timedelta(seconds=5)
+"""A worker killed in the middle of a workflow task holds its session up for this long."""
 
 
 class SessionCalls:
@@ -93,7 +98,7 @@ class SessionCalls:
     async def _update(
         self,
         name: str,
-        payload: BaseModel,
+        payload: BaseModel | None,
         result: type[T],
         *,
         update_id: str | None = None,
@@ -105,7 +110,7 @@ class SessionCalls:
         async def call() -> T:
             answer: T = await self._client.temporal.execute_update_with_start_workflow(
                 name,
-                payload,
+                args=[] if payload is None else [payload],
                 start_workflow_operation=self._start(),
                 id=call_id,
                 result_type=result,
@@ -121,6 +126,7 @@ class SessionCalls:
             id=self.workflow_id,
             task_queue=self._client.task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            task_timeout=TASK_TIMEOUT,
             static_summary=f"GMI session {self.id}",
         )
 
@@ -134,6 +140,34 @@ class SessionCalls:
             config=self._config,
             search_attributes=self._client.search_attributes,
         )
+
+    async def _start_with_signal(
+        self, name: str, payload: BaseModel
+    ) -> WorkflowHandle[GMISession, None]:
+        """Send a signal to a session that may have to be started for it."""
+
+        async def call() -> WorkflowHandle[GMISession, None]:
+            return await self._client.temporal.start_workflow(
+                GMISession.run,
+                self._start_input(),
+                id=self.workflow_id,
+                task_queue=self._client.task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                task_timeout=TASK_TIMEOUT,
+                static_summary=f"GMI session {self.id}",
+                start_signal=name,
+                start_signal_args=[payload],
+            )
+
+        return await calling(call)
+
+    async def _is_released(self) -> bool:
+        """Whether the session, which does not run, would go on where it was."""
+        try:
+            page = await self._read("session")
+        except SessionNotFoundError:
+            return False
+        return page.items[0]["closed_at"] is None
 
     async def _signal(self, name: str, payload: BaseModel) -> None:
         async def call() -> None:

@@ -7,7 +7,7 @@ import base64
 from datetime import datetime
 from typing import Any
 
-from ..personas.errors import RequestMismatchError, SessionNotFoundError
+from ..personas.errors import RequestMismatchError, SessionNotFoundError, TurnNotFoundError
 from ..personas.messages import Message
 from ..personas.schema import Persona
 from ..workflows.trace import TraceEntry, TraceTail
@@ -62,7 +62,13 @@ class SessionReads(SessionCalls):
         ended = view.card is None or view.card.status in FINAL_STATUSES
         if view.output is not None or not ended:
             return view.output
-        page = await self._read("turn", turn=turn)
+        try:
+            page = await self._read("turn", turn=turn)
+        except TurnNotFoundError:
+            if view.card is not None:
+                # It ended a moment ago, and its end is still being written.
+                return None
+            raise
         output = page.items[0].get("output") if page.items else None
         return None if output is None else TurnOutput.model_validate(output)
 

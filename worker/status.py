@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import Field
 from temporalio.client import WorkflowExecutionDescription
 
 from ..personas.messages import Wire
@@ -38,7 +39,7 @@ class SessionStatus(Wire):
     """
 
     state: StateView
-    activities: list[PendingActivity] = []
+    activities: list[PendingActivity] = Field(default_factory=list)
 
     @property
     def waiting_until(self) -> datetime | None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from ..workflows.chunks import Chunk
 from ..workflows.turns import TurnOutput, TurnTicket
+from .calls import calling
 
 if TYPE_CHECKING:
     from .session import Session
+
+
+QUIET_SECONDS = 5.0
+"""After so long without a chunk a reader asks for the turn itself."""
 
 
 class Transcript:
@@ -55,7 +61,13 @@ class Transcript:
 class TurnStream:
     """One turn, watched while it is made.
 
-    Iterate over its chunks, or await :meth:`result`. The turn goes on when nobody reads.
+    Iterate over its chunks, or await :meth:`result`. The turn goes on when nobody reads. At the
+    end :attr:`text` is the turn's text also when some chunks could not be read any more.
+
+    Args:
+        session: The session.
+        ticket: The turn as the session accepted it.
+        start: Offset of the session's stream before the turn was sent.
 
     Attributes:
         ticket: The turn as the session accepted it.
@@ -64,8 +76,11 @@ class TurnStream:
     def __init__(self, session: Session, ticket: TurnTicket, start: int) -> None:
         self._session = session
         self.ticket = ticket
-        self._start = start
+        # A turn that runs already was sent before: its first chunks lie before ``start``.
+        self._start = 0 if ticket.status == "running" else start
         self._transcript = Transcript()
+        self._whole = True
+        self._missed: TurnOutput | None = None
         self._output: TurnOutput | None = None
 
     @property
@@ -80,24 +95,30 @@ class TurnStream:
 
     async def __aiter__(self) -> AsyncIterator[Chunk]:
         """The turn's chunks, up to its end or its pause."""
-        if self._output is not None:
-            return
-        async for item in self._session.feed.read(self._start):
-            chunk = item.chunk
-            self._start = item.offset + 1
-            if item.gap:
-                async for missed in self._resync():
-                    yield missed
-                if self._output is not None:
-                    return
-            if chunk.turn != self.turn:
-                continue
-            self._transcript.take(chunk)
-            if chunk.type == "final_response_marker":
-                self._output = TurnOutput.model_validate(chunk.content)
-            yield chunk
-            if self._output is not None:
-                return
+        if self.ticket.status not in ("queued", "running"):
+            # The request was sent before, and what the turn said then is its record's now.
+            self._whole = False
+            await self._end(await self._session.get_turn(self.turn))
+        while self._output is None:
+            feed = self._session.feed
+            async with aclosing(feed.listen(self._start, quiet=QUIET_SECONDS)) as items:
+                async for item in items:
+                    if item is None:
+                        if await self._silence():
+                            break
+                        continue
+                    self._start = item.offset + 1
+                    if item.gap:
+                        self._whole = False
+                        self._missed = await self._session.get_turn(self.turn)
+                    if item.chunk.turn == self.turn:
+                        await self._take(item.chunk)
+                        yield item.chunk
+                    else:
+                        # Another turn speaks: when ours is over, its end is among what we missed.
+                        await self._end(self._missed)
+                    if self._output is not None:
+                        break
 
     async def text_deltas(self) -> AsyncIterator[str]:
         """The text as it grows; a superseded attempt's text is given again from its start."""
@@ -117,11 +138,31 @@ class TurnStream:
         """Stop the turn."""
         await self._session.stop(self.turn)
 
-    async def _resync(self) -> AsyncIterator[Chunk]:
-        """Chunks were dropped from the log before we read them: ask for the turn's record."""
-        view = await self._session.get_turn(self.turn)
-        if view is not None and view.is_final:
-            self._output = await self._session.complete(view)
-            self._transcript.replace(self._output.response_text or "")
-        return
-        yield
+    async def _take(self, chunk: Chunk) -> None:
+        self._transcript.take(chunk)
+        if chunk.type == "step_finished" and chunk.metadata.get("text_missing"):
+            self._whole = False
+        elif chunk.type == "final_response_marker":
+            await self._end(TurnOutput.model_validate(chunk.content))
+
+    async def _end(self, output: TurnOutput | None) -> None:
+        if output is None:
+            return
+        if not self._whole:
+            output = await self._session.complete(output)
+            self._transcript.replace(output.response_text or "")
+        self._output = output
+
+    async def _silence(self) -> bool:
+        """Nothing came for a while; returns whether to stop listening where we do."""
+        if self._missed is not None:
+            self._whole = False
+            await self._end(self._missed)
+            return True
+        self._missed = await self._session.get_turn(self.turn)
+        offset = await calling(self._session.feed.offset)
+        if offset >= self._start:
+            return False
+        # The session was reset to an earlier point, and its stream with it.
+        self._start, self._whole = offset, False
+        return True

@@ -12,9 +12,20 @@ from temporalio import workflow
 from temporalio.contrib.workflow_streams import WorkflowStream, WorkflowStreamState
 
 from ..personas.messages import Usage
-from .chunks import CHUNK_TOPIC, Chunk, ChunkBatch, ChunkItem, ChunkType
+from .chunks import CHUNK_TOPIC, Chunk, ChunkBatch, ChunkItem, ChunkType, bill_item
+from .steps import HopFailure
 
 MAX_CARRIED_BYTES = 32 * 1024
+
+
+def first_stream_state() -> WorkflowStreamState:
+    """An empty stream whose offsets lie past those of every earlier run of the session.
+
+    A session that was released or ended goes on in another run, and a reader may hold an offset
+    of the run before; so offsets begin at the run's start in milliseconds.
+    """
+    started = workflow.info().workflow_start_time
+    return WorkflowStreamState(base_offset=int(started.timestamp() * 1000))
 
 
 class ChunkLog:
@@ -22,9 +33,10 @@ class ChunkLog:
 
     Args:
         stream: The stream, made in the workflow's ``__init__`` as the library demands.
+        mark: Offset at which the newest turn begins, when the stream was carried.
     """
 
-    def __init__(self, stream: WorkflowStream) -> None:
+    def __init__(self, stream: WorkflowStream, mark: int | None = None) -> None:
         self._stream = stream
         self._topic = stream.topic(CHUNK_TOPIC, type=Chunk)
         self._turn: str | None = None
@@ -33,8 +45,8 @@ class ChunkLog:
         self._next_seq = 0
         self._text: list[str] = []
         self._called = False
-        self._own_seq = 0
-        self._turn_start = self.offset
+        self._bills: set[tuple[int, int]] = set()
+        self.mark = self.offset if mark is None else mark
 
     @property
     def offset(self) -> int:
@@ -48,10 +60,9 @@ class ChunkLog:
 
     def begin_turn(self, turn: str) -> None:
         """A turn takes the lane: chunks of turns before the last one are dropped from the log."""
-        self._stream.truncate(self._turn_start)
-        self._turn_start = self.offset
+        self._stream.truncate(self.mark)
+        self.mark = self.offset
         self._turn = turn
-        self._own_seq = 0
 
     def begin_step(self, turn: str, step: int) -> None:
         """A step becomes live: only its chunks are accepted from now on."""
@@ -61,6 +72,7 @@ class ChunkLog:
         self._next_seq = 0
         self._text = []
         self._called = False
+        self._bills = set()
 
     def end_step(self) -> None:
         """No step is live any more: whatever still arrives is dropped."""
@@ -83,7 +95,7 @@ class ChunkLog:
 
     def finish_step(
         self, attempt: int, sent: int, items: list[ChunkItem], text: str | None
-    ) -> None:
+    ) -> bool:
         """Publish what the live step's result holds beyond what was streamed.
 
         Args:
@@ -91,11 +103,15 @@ class ChunkLog:
             sent: Items that this attempt sent.
             items: Its calls and usage; published when not everything arrived.
             text: The step's whole text, or ``None`` when it is only in the store.
+
+        Returns:
+            Whether the step's text is now whole in the stream; a long one that did not arrive
+            has to be read from the store.
         """
         if attempt != self._attempt:
             self._supersede(attempt)
         if sent and self._next_seq == sent:
-            return
+            return True
         if text is not None and self.live_text != text:
             if text.startswith(self.live_text):
                 rest = text[len(self.live_text) :]
@@ -105,6 +121,7 @@ class ChunkLog:
             self._publish_item(ChunkItem(type="text_delta", content=rest))
         for item in items:
             self._publish_item(item)
+        return text is not None
 
     def say(
         self,
@@ -126,7 +143,8 @@ class ChunkLog:
                 turn=turn,
                 step=step,
                 attempt=0,
-                seq=self._own_seq,
+                # Its place in the log: unique among what the session says, also in the next run.
+                seq=self.offset,
                 timestamp=workflow.now(),
                 content=content,
                 is_final=is_final,
@@ -136,7 +154,19 @@ class ChunkLog:
                 error_details=error_details,
             )
         )
-        self._own_seq += 1
+
+    def say_bill(self, failure: HopFailure, turn: str, step: int) -> None:
+        """Publish what a failed attempt was billed, unless the serving attempt has said so."""
+        item = bill_item(failure)
+        if item is not None and self._is_new(item):
+            self.say(
+                item.type,
+                turn=turn,
+                step=step,
+                content=item.content,
+                usage=item.usage,
+                metadata=item.metadata,
+            )
 
     def detach(self) -> None:
         """Release waiting readers before the run ends."""
@@ -175,7 +205,19 @@ class ChunkLog:
             },
         )
 
+    def _is_new(self, item: ChunkItem) -> bool:
+        """Whether a failed attempt's bill was not published yet; other items always are new."""
+        if "failed_attempt" not in item.metadata:
+            return True
+        bill = (item.metadata["failed_attempt"], item.metadata["hop"])
+        known = bill in self._bills
+        self._bills.add(bill)
+        return not known
+
     def _publish_item(self, item: ChunkItem) -> None:
+        if not self._is_new(item):
+            self._next_seq += 1
+            return
         if item.type == "text_delta":
             self._text.append(item.content)
         elif item.type == "tool_call_request":

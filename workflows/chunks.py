@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..personas.messages import Usage, Wire
+from .steps import HopFailure
 
 CHUNK_TOPIC = "chunks"
 """Topic of the session's stream that carries :class:`Chunk` values."""
@@ -43,6 +44,8 @@ class Chunk(Wire):
             ``step_finished``; ``{"superseded_attempt", "reason"}`` of a ``step_restarted``;
             the message of an ``error``; the output of a ``final_response_marker``.
         is_final: The turn's last chunk says so; ``False`` on the marker of a pause.
+        metadata: ``text_missing`` on a ``step_finished`` says that the step's text did not all
+            arrive; the turn's text is then read from its record.
     """
 
     type: ChunkType
@@ -86,3 +89,26 @@ class ChunkBatch(Wire):
     attempt: int
     first_seq: int
     items: list[ChunkItem]
+
+
+def usage_content(usage: Usage) -> dict[str, Any]:
+    """Usage as the content of a ``usage_update``."""
+    return {**usage.model_dump(), "total_tokens": usage.total_tokens}
+
+
+def bill_item(failure: HopFailure) -> ChunkItem | None:
+    """What a failed attempt was billed, or ``None`` when it cost nothing."""
+    if failure.usage is None:
+        return None
+    return ChunkItem(
+        type="usage_update",
+        content=usage_content(failure.usage),
+        usage=failure.usage,
+        metadata={
+            "attempt_failed": True,
+            "failed_attempt": failure.attempt,
+            "hop": failure.hop,
+            "provider_id": failure.provider,
+            "model_id": failure.model,
+        },
+    )

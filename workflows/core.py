@@ -43,6 +43,7 @@ class Core:
         self.closing = False
         self.stopping: set[str] = set()
         self.after: asyncio.Task[None] | None = None
+        self._first_event = workflow.info().get_current_history_length()
 
     def at(self, turn: str = "", counter: int | None = None) -> At:
         """Where a write made now belongs; takes the next write counter unless one is given."""
@@ -59,9 +60,10 @@ class Core:
     def should_roll(self) -> bool:
         """Whether the run should continue as new at the next boundary."""
         info = workflow.info()
-        return (
-            info.is_continue_as_new_suggested()
-            or info.get_current_history_length() > self.state.config.roll_events
+        # Counted from where this run began to work, so that each run gets something done.
+        events = info.get_current_history_length() - self._first_event
+        return events > 0 and (
+            info.is_continue_as_new_suggested() or events > self.state.config.roll_events
         )
 
     async def put_blobs(self, values: list[Any]) -> list[str]:

@@ -7,7 +7,7 @@ error, so handlers take raw values and decode them here, with a size limit and t
 from __future__ import annotations
 
 import json
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 from temporalio import workflow
@@ -19,6 +19,10 @@ from .failures import invalid
 MAX_INPUT_BYTES = 1_000_000
 """Largest encoded input of a handler, in bytes."""
 
+MISSING = cast(RawValue, None)
+"""Default of a handler's input: a call without one is refused like any other malformed one,
+while a handler that cannot be called at all would hold the session up."""
+
 T = TypeVar("T", bound=BaseModel)
 
 
@@ -29,6 +33,8 @@ def decode(raw: RawValue, model: type[T]) -> T:
         MessageTooLargeError: It is over :data:`MAX_INPUT_BYTES`.
         gmi.personas.errors.ValidationError: It is not JSON or not of this form.
     """
+    if raw is MISSING:
+        raise invalid(model.__name__, "the call has no input")
     size = len(raw.payload.data)
     if size > MAX_INPUT_BYTES:
         raise MessageTooLargeError(

@@ -26,7 +26,7 @@ async def open_session(start: SessionStart) -> SessionState:
         StorePort.open_session,
         OpenSession(
             session_id=start.session_id,
-            new_key=f"{start.session_id}~{info.run_id[:8]}",
+            new_key=f"{start.session_id}~{info.run_id[-12:]}",
             expect_key=start.expect_key,
             user_id=start.user_id,
             org=start.org,

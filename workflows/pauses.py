@@ -10,7 +10,7 @@ from temporalio import workflow
 
 from ..personas.errors import NotPendingError, SessionUserMismatchError, ValidationError
 from .core import Core
-from .state import ToolResult, TurnRecord
+from .state import Answered, ToolResult, TurnRecord
 from .steps import PlannedCall
 from .tool_round import DENIED, EXTERNAL_NOT_RUN, error_result, not_run, value_result
 from .turn_end import TurnEnd, pending_calls
@@ -56,7 +56,8 @@ class Pauses:
         for result in payload.results:
             hit = next(((r, c) for r, c in waiting if c.id == result.call_id), None)
             if hit is None:
-                if state.answered.get(result.call_id) != digest(result):
+                taken = state.answered.get(result.call_id)
+                if taken is None or taken.digest != digest(result):
                     unknown.append(result.call_id)
                 continue
             record, call = hit
@@ -87,14 +88,14 @@ class Pauses:
         record = self.check(payload)
         duplicates = [r.call_id for r in payload.results if r.call_id in state.answered]
         if record is None:
-            turn = payload.turn or ""
+            turn = state.answered[duplicates[0]].turn
             return ToolResultsAck(turn=turn, duplicates=duplicates)
         accepted: list[str] = []
         for result in payload.results:
             call = next((c for c in record.open_calls() if c.id == result.call_id), None)
             if call is None:
                 continue
-            state.answered[call.id] = digest(result)
+            state.answered[call.id] = Answered(digest=digest(result), turn=record.turn)
             accepted.append(call.id)
             if result.approved or result.rerun:
                 record.approved.append(call.id)

@@ -11,6 +11,8 @@ from .steps import Route
 
 STORE: dict[str, Any] = {
     "start_to_close_timeout": timedelta(seconds=30),
+    # Without beats a killed worker's write would be waited for until the time above is over.
+    "heartbeat_timeout": timedelta(seconds=5),
     "retry_policy": RetryPolicy(
         initial_interval=timedelta(milliseconds=200),
         backoff_coefficient=2,
@@ -24,7 +26,8 @@ STEP: dict[str, Any] = {
     # A killed worker's step goes on elsewhere after this; the worker beats every second.
     "heartbeat_timeout": timedelta(seconds=3),
     "retry_policy": RetryPolicy(
-        initial_interval=timedelta(seconds=1),
+        # A lost worker's step is tried again at once; a failed hop says its own delay.
+        initial_interval=timedelta(milliseconds=100),
         backoff_coefficient=2,
         maximum_interval=timedelta(seconds=30),
     ),
@@ -33,6 +36,7 @@ STEP: dict[str, Any] = {
 
 READ: dict[str, Any] = {
     "start_to_close_timeout": timedelta(seconds=15),
+    "heartbeat_timeout": timedelta(seconds=5),
     "retry_policy": RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=10),
 }
 

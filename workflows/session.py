@@ -19,10 +19,10 @@ from ..personas.errors import (
     error_from_code,
 )
 from . import views
-from .chunk_log import ChunkLog
+from .chunk_log import ChunkLog, first_stream_state
 from .chunks import ChunkBatch
 from .core import Core
-from .decode import decode
+from .decode import MISSING, decode
 from .failures import info_from_activity, refusal
 from .history import History
 from .opening import open_session
@@ -70,7 +70,8 @@ class GMISession:
     @workflow.init
     def __init__(self, start: SessionStart) -> None:
         self._start = start
-        self._chunks = ChunkLog(WorkflowStream(prior_state=start.stream))
+        stream = WorkflowStream(prior_state=start.stream or first_stream_state())
+        self._chunks = ChunkLog(stream, start.stream_mark)
         self._wanted = start.state is not None
         self._held = 0
         self._lane_closed = False
@@ -113,8 +114,11 @@ class GMISession:
                     await self._roll()
             elif core.should_roll():
                 await self._roll()
-            elif self._idle_left() == timedelta(0) and await self._release():
-                return
+            elif self._idle_left() == timedelta(0):
+                if await self._release():
+                    return
+                # Readers were sent away for the release: the next run serves them again.
+                await self._roll()
 
     async def _open(self) -> bool:
         """Open the session once somebody wants it; returns whether it is open."""
@@ -122,7 +126,8 @@ class GMISession:
         try:
             await workflow.wait_condition(lambda: self._wanted, timeout=with_limit)
         except TimeoutError:
-            return False
+            if not self._wanted:
+                return False
         try:
             state = await open_session(self._start)
         except ActivityError as error:
@@ -184,17 +189,32 @@ class GMISession:
         return max(soonest - workflow.now(), timedelta(0))
 
     async def _roll(self) -> None:
-        """Continue as new, with everything that was accepted."""
+        """Continue as new, with everything that was accepted; returns only when asked to close."""
         core = self._ready()
         core.rolling = True
         await core.settled()
         self._chunks.detach()
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        while True:
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            if core.closing:
+                return
+            active = core.state.active
+            if active is not None and active.turn in core.stopping:
+                # Only this run knows that the stop was accepted.
+                self._end.stopped(active)
+            if core.after is None:
+                break
+            await core.settled()
         core.state.run += 1
         core.state.trim()
         workflow.continue_as_new(
             self._start.model_copy(
-                update={"state": core.state, "stream": self._chunks.carry(), "expect_key": None}
+                update={
+                    "state": core.state,
+                    "stream": self._chunks.carry(),
+                    "stream_mark": self._chunks.mark,
+                    "expect_key": None,
+                }
             )
         )
 
@@ -267,7 +287,13 @@ class GMISession:
     # Updates
 
     @workflow.update
-    async def submit_turn(self, raw: RawValue) -> TurnTicket:
+    async def initialize(self, raw: RawValue = MISSING) -> StateView:
+        """Open the session, which the first call does anyway, and say what it is doing."""
+        with refusing():
+            return views.state(await self._opened(), self._start, self._chunks)
+
+    @workflow.update
+    async def submit_turn(self, raw: RawValue = MISSING) -> TurnTicket:
         """Queue a turn; answers with its output when that comes soon, else with a ticket."""
         with refusing():
             submit = decode(raw, SubmitTurn)
@@ -278,13 +304,14 @@ class GMISession:
                 self._pauses.answer_for_host("the user sent a new message instead")
             record, turn, request_id = self._requests.accept(submit)
             if record is not None:
+                self._end.show(record, "queued")
                 await self._history.keep_large_input(record)
             if not submit.hold:
                 return views.ticket(core, turn, request_id)
             return await self._hold(turn, request_id)
 
     @submit_turn.validator
-    def _validate_submit_turn(self, raw: RawValue) -> None:
+    def _validate_submit_turn(self, raw: RawValue = MISSING) -> None:
         with refusing():
             submit = decode(raw, SubmitTurn)
             check_form(submit)
@@ -294,15 +321,22 @@ class GMISession:
                 raise SessionUserMismatchError("The session was started for another user.")
 
     @workflow.update
-    async def await_turn(self, raw: RawValue) -> TurnTicket:
+    async def await_turn(self, raw: RawValue = MISSING) -> TurnTicket:
         """Wait for a turn's end or pause; answers with a ticket when that takes long."""
         with refusing():
             asked = decode(raw, AwaitTurn)
-            await self._opened()
+            core = await self._opened()
+            known = core.state
+            if not (known.record(asked.turn) or known.output(asked.turn) or known.card(asked.turn)):
+                raise TurnNotFoundError(
+                    f"The session has no recent turn {asked.turn!r}; older ones are read with "
+                    "GMIRead.",
+                    details={"turn": asked.turn},
+                )
             return await self._hold(asked.turn, None)
 
     @workflow.update(name="tool_results")
-    async def tool_results_update(self, raw: RawValue) -> ToolResultsAck:
+    async def tool_results_update(self, raw: RawValue = MISSING) -> ToolResultsAck:
         """Answer the calls of a paused turn."""
         with refusing():
             payload = decode(raw, ToolResults)
@@ -310,14 +344,14 @@ class GMISession:
             return await self._pauses.answer(payload)
 
     @tool_results_update.validator
-    def _validate_tool_results(self, raw: RawValue) -> None:
+    def _validate_tool_results(self, raw: RawValue = MISSING) -> None:
         with refusing():
             payload = decode(raw, ToolResults)
             if self._core is not None:
                 self._pauses.check(payload)
 
     @workflow.update(name="stop_turn")
-    async def stop_turn_update(self, raw: RawValue) -> StopAck:
+    async def stop_turn_update(self, raw: RawValue = MISSING) -> StopAck:
         """Stop a turn, or everything that runs, waits or is queued."""
         with refusing():
             request = decode(raw, StopTurn)
@@ -325,7 +359,7 @@ class GMISession:
             return self._stop(request)
 
     @workflow.update
-    async def replace_history(self, raw: RawValue) -> TurnTicket:
+    async def replace_history(self, raw: RawValue = MISSING) -> TurnTicket:
         """Make a given list of messages the whole history."""
         with refusing():
             request = decode(raw, ReplaceHistory)
@@ -333,7 +367,7 @@ class GMISession:
             return await self._exclusively(lambda: self._history.replace(request))
 
     @workflow.update
-    async def clear_history(self) -> TurnTicket:
+    async def clear_history(self, raw: RawValue = MISSING) -> TurnTicket:
         """Empty the history."""
         with refusing():
             await self._opened()
@@ -342,7 +376,7 @@ class GMISession:
             )
 
     @workflow.update
-    async def refresh_persona(self, raw: RawValue) -> PersonaAck:
+    async def refresh_persona(self, raw: RawValue = MISSING) -> PersonaAck:
         """Run another persona, or the newest version of this one, from the next turn on."""
         with refusing():
             request = decode(raw, RefreshPersona)
@@ -373,7 +407,7 @@ class GMISession:
             )
 
     @workflow.update(name="close")
-    async def close_update(self, raw: RawValue) -> Done:
+    async def close_update(self, raw: RawValue = MISSING) -> Done:
         """Close the session: what runs is stopped, and the id is free."""
         with refusing():
             decode(raw, CloseSession)
@@ -385,22 +419,22 @@ class GMISession:
     # Signals, with the updates' payloads
 
     @workflow.signal
-    async def tool_results(self, raw: RawValue) -> None:
+    async def tool_results(self, raw: RawValue = MISSING) -> None:
         """Answer the calls of a paused turn, without waiting for an answer."""
         await self._signalled("tool_results", raw, self._take_results)
 
     @workflow.signal
-    async def stop_turn(self, raw: RawValue) -> None:
+    async def stop_turn(self, raw: RawValue = MISSING) -> None:
         """Stop a turn, without waiting."""
         await self._signalled("stop_turn", raw, self._take_stop)
 
     @workflow.signal
-    async def close(self, raw: RawValue) -> None:
+    async def close(self, raw: RawValue = MISSING) -> None:
         """Close the session, without waiting."""
         await self._signalled("close", raw, self._take_close)
 
     @workflow.signal
-    async def chunks(self, raw: RawValue) -> None:
+    async def chunks(self, raw: RawValue = MISSING) -> None:
         """Chunks of a running step."""
         try:
             batch = decode(raw, ChunkBatch)

@@ -16,7 +16,7 @@ from ..personas.messages import Message, Part, Usage
 from ..personas.options import CompletionOptions
 from .steps import PlannedCall, SessionConfig, SessionRules, StoredMessage
 from .trace import TraceEntry
-from .turns import HopSpec, TurnCard, TurnKind, TurnOutput
+from .turns import HopSpec, ToolCallView, TurnCard, TurnKind, TurnOutput
 
 MAX_QUEUE = 32
 MAX_PAUSED = 8
@@ -87,7 +87,7 @@ class TurnRecord(Carried):
         results: Answers of that round, by call id.
         approved: Calls of the round that the host allowed.
         texts: Text of the finished steps, joined; ``None`` once it is over the limit.
-        made: Names and ids of all calls of the turn, for its output.
+        made: All calls of the turn as its output shows them, without large arguments.
         iterations: Tool rounds done.
     """
 
@@ -114,7 +114,7 @@ class TurnRecord(Carried):
     approved: list[str] = Field(default_factory=list)
     pause: Pause | None = None
     texts: str | None = ""
-    made: list[PlannedCall] = Field(default_factory=list)
+    made: list[ToolCallView] = Field(default_factory=list)
     iterations: int = 0
     limit_reached: bool = False
     usage: Usage = Usage()
@@ -142,6 +142,13 @@ class RequestMemo(Carried):
     digest: str
 
 
+class Answered(Carried):
+    """A host's answer that was taken: what it was, so that a repeat is known, and whose it was."""
+
+    digest: str
+    turn: str
+
+
 class SessionState(Carried):
     """Everything that a session carries from run to run."""
 
@@ -164,7 +171,7 @@ class SessionState(Carried):
     cards: list[TurnCard] = Field(default_factory=list)
     requests: list[RequestMemo] = Field(default_factory=list)
     outputs: list[TurnOutput] = Field(default_factory=list)
-    answered: dict[str, str] = Field(default_factory=dict)
+    answered: dict[str, Answered] = Field(default_factory=dict)
     partials: list[str] = Field(default_factory=list)
     trace: list[TraceEntry] = Field(default_factory=list)
     trace_flushed: int = 0
@@ -238,6 +245,7 @@ class SessionStart(BaseModel):
         search_attributes: Whether the namespace has the project's search attributes.
         state: Carried from the run before.
         stream: The chunk stream carried from the run before.
+        stream_mark: Offset in it at which the newest turn begins.
     """
 
     session_id: str
@@ -249,3 +257,4 @@ class SessionStart(BaseModel):
     search_attributes: bool = False
     state: SessionState | None = None
     stream: WorkflowStreamState | None = None
+    stream_mark: int | None = None

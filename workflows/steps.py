@@ -280,9 +280,10 @@ class PlannedCall(Wire):
 
 
 class HopFailure(Wire):
-    """A hop that could not start or failed before any output."""
+    """A hop that could not start or failed before any output, and the attempt that saw it."""
 
     hop: int
+    attempt: int = 0
     provider: str
     model: str
     error: ErrorInfo
@@ -337,6 +338,14 @@ class StepFailure(Wire):
     usage: Usage | None = None
 
 
+class PlacedMessage(Wire):
+    """A message with its place in the turn."""
+
+    step: int
+    index: int
+    stored: StoredMessage
+
+
 class CloseTurn(Wire):
     """Input of ``gmi.store.close_turn``.
 
@@ -357,14 +366,6 @@ class CloseTurn(Wire):
     messages: list[PlacedMessage] = Field(default_factory=list)
     trace: list[TraceEntry] = Field(default_factory=list)
     head: str | None = None
-
-
-class PlacedMessage(Wire):
-    """A message with its place in the turn."""
-
-    step: int
-    index: int
-    stored: StoredMessage
 
 
 class ImportHistory(Wire):
@@ -496,6 +497,3 @@ class ToolOutcome(Wire):
     ref: str | None = None
     is_error: bool = False
     error: ErrorInfo | None = None
-
-
-CloseTurn.model_rebuild()

@@ -53,6 +53,18 @@ class TurnEnd:
         status: TurnStatus = "abandoned" if record.phase == "paused" else "stopped"
         self._cut(record, status, "the turn was stopped", text, None)
 
+    def mismatched(self, record: TurnRecord, error: ErrorInfo) -> None:
+        """The turn's request id had been used long ago: the store's turn stays as it is."""
+        core = self._core
+        core.trace.add("ERROR", error.message, None, {"code": error.code, **error.details})
+        core.chunks.say(
+            "error",
+            turn=record.turn,
+            content=error.message,
+            error_details={"code": error.code, "message": error.message, **error.details},
+        )
+        self.known(record, self._output(record, "failed", [], error))
+
     def known(self, record: TurnRecord, output: TurnOutput) -> None:
         """The turn had ended long ago: the store's output is the answer, nothing is recorded."""
         core = self._core
@@ -174,8 +186,7 @@ class TurnEnd:
     ) -> None:
         core, state = self._core, self._core.state
         at = core.at(record.turn)
-        calls = [call_view(call) for call in record.made]
-        output = self._output(record, status, calls, error).model_copy(
+        output = self._output(record, status, record.made, error).model_copy(
             update={"write_counter": at.counter}
         )
         state.active = None if state.active is record else state.active

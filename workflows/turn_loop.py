@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
-from ..personas.errors import ToolError
-from .chunks import ChunkItem
+from ..personas.errors import RequestMismatchError, ToolError
+from .chunks import ChunkItem, usage_content
 from .core import Core
 from .failures import as_error_info, info_from_activity, root_cause
 from .policies import STEP
@@ -21,7 +21,7 @@ from .ports import ModelPort
 from .state import Pause, TurnRecord
 from .steps import HopFailure, RunStep, Segment, StepFailure, StepResult
 from .tool_round import ToolRound, result_messages
-from .turn_end import TurnEnd, input_message, opened_turn, preview_of
+from .turn_end import TurnEnd, call_view, input_message, opened_turn, preview_of
 
 MAX_RESPONSE_TEXT = 16 * 1024
 
@@ -169,10 +169,8 @@ class TurnLoop:
         """Record a finished step."""
         core = self._core
         self._trace_step(record, result)
-        items = [ChunkItem(type="usage_update", content=usage_content(result), usage=result.usage)]
-        if result.calls:
-            items.insert(0, ChunkItem(type="tool_call_request", content=requested(result)))
-        core.chunks.finish_step(result.attempt, result.chunks, items, result.text)
+        items = closing_items(result)
+        whole = core.chunks.finish_step(result.attempt, result.chunks, items, result.text)
         core.chunks.say(
             "step_finished",
             turn=record.turn,
@@ -190,6 +188,7 @@ class TurnLoop:
             },
             usage=result.usage,
             finish_reason=result.finish_reason,
+            metadata={} if whole else {"text_missing": True},
         )
         record.opened = True
         record.layout.append(result.written)
@@ -201,7 +200,7 @@ class TurnLoop:
         record.usage = record.usage + result.usage
         record.warnings.extend(result.warnings[: max(0, 8 - len(record.warnings))])
         record.calls = list(result.calls)
-        record.made.extend(result.calls)
+        record.made.extend(call_view(call) for call in result.calls)
         record.results = {}
         record.approved = []
         if record.texts is not None:
@@ -240,7 +239,7 @@ class TurnLoop:
             "LLM_CALL_COMPLETE",
             "The model answered.",
             turn,
-            {"finish_reason": result.finish_reason, "usage": usage_content(result)},
+            {"finish_reason": result.finish_reason, "usage": usage_content(result.usage)},
         )
 
     def _take_failure(self, record: TurnRecord, failure: HopFailure) -> None:
@@ -255,22 +254,13 @@ class TurnLoop:
         )
         if failure.usage is not None:
             record.usage = record.usage + failure.usage
-            core.chunks.say(
-                "usage_update",
-                turn=record.turn,
-                step=record.step,
-                content=failure.usage.model_dump(),
-                usage=failure.usage,
-                metadata={
-                    "attempt_failed": True,
-                    "hop": failure.hop,
-                    "provider_id": failure.provider,
-                    "model_id": failure.model,
-                },
-            )
+            core.chunks.say_bill(failure, record.turn, record.step)
 
     def _step_failed(self, record: TurnRecord, error: ActivityError) -> None:
         info = info_from_activity(error)
+        if info.code == RequestMismatchError.default_code and not record.opened:
+            self._end.mismatched(record, info)
+            return
         cause = root_cause(error)
         if isinstance(cause, ApplicationError) and len(cause.details) > 1:
             try:
@@ -335,13 +325,14 @@ def path(record: TurnRecord) -> list[Segment]:
     return [Segment(branch=record.branch, depth=record.depth - 1)]
 
 
-def requested(result: StepResult) -> list[dict[str, Any]]:
-    """The calls of a step as a ``tool_call_request`` lists them."""
-    return [
-        {"id": call.id, "name": call.name, "arguments": call.arguments} for call in result.calls
-    ]
-
-
-def usage_content(result: StepResult) -> dict[str, Any]:
-    """A step's usage as a chunk and a trace entry show it."""
-    return {**result.usage.model_dump(), "total_tokens": result.usage.total_tokens}
+def closing_items(result: StepResult) -> list[ChunkItem]:
+    """A step's calls and its usage, as the step itself would have sent them."""
+    items = []
+    if result.calls:
+        calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in result.calls]
+        metadata = {"execution_mode": "internal", "requires_external_tool_result": False}
+        items.append(ChunkItem(type="tool_call_request", content=calls, metadata=metadata))
+    if result.usage.total_tokens:
+        content = usage_content(result.usage)
+        items.append(ChunkItem(type="usage_update", content=content, usage=result.usage))
+    return items

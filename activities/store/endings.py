@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Text, bindparam, case, delete, select, update
 from ...personas.messages import Message
 from ...workflows.steps import At, OpenTurn, PlacedMessage
 from ...workflows.trace import TraceEntry
-from ...workflows.turns import TurnOutput, TurnStatus
+from ...workflows.turns import FINAL_STATUSES, TurnOutput, TurnStatus
 from .fences import epoch_of, fence
 from .rows import message_values, upsert_message, write_trace
 from .standing import behind, look_up, open_row
@@ -69,7 +69,16 @@ def close_turn(
     stamp = fence(standing.epoch, at.counter)
     if row.turn is None and opening is None:
         raise behind(at, len(layout), sum(layout), 0)
-    if row.turn is None or row.fence <= stamp:
+    # No step of this record opened it, and it has ended: an old request was sent again and its
+    # repeat was stopped, or failed, before anybody saw that. What it came to stays.
+    known = (
+        opening is not None
+        and row.turn is not None
+        and row.status in FINAL_STATUSES
+        and row.output is not None
+        and epoch_of(row.fence) == standing.epoch
+    )
+    if not known and (row.turn is None or row.fence <= stamp):
         if opening is not None and (row.turn is None or epoch_of(row.fence) < standing.epoch):
             open_row(conn, at, opening, standing, stamp, status, added[0][1] if added else None)
         count = settle_messages(conn, at, stamp, layout, added)

@@ -175,6 +175,8 @@ class SQLiteDatabase(Database):
             url,
             pool_size=_READERS + 1,
             max_overflow=0,
+            # The connection used last has its pages at hand.
+            pool_use_lifo=True,
             # The driver begins no transaction by itself; `_begin` does.
             connect_args={"isolation_level": None, "timeout": busy_timeout},
         )
@@ -239,7 +241,13 @@ def connect(url: str, busy_timeout: float = BUSY_TIMEOUT) -> Database:
 
 def _configure_sqlite(connection: Any, _entry: ConnectionPoolEntry) -> None:
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "foreign_keys=ON",
+        "wal_autocheckpoint=4000",
+        "mmap_size=268435456",
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

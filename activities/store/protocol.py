@@ -87,6 +87,19 @@ class UsageRow:
     at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The end of a turn that its last step records.
+
+    Attributes:
+        output: What the turn came to.
+        messages: Messages of the whole turn, the reply included.
+    """
+
+    output: TurnOutput
+    messages: int
+
+
 class Store(Protocol):
     """Sessions, turns, messages, trace, usage and blobs.
 
@@ -189,9 +202,20 @@ class Store(Protocol):
         ...
 
     async def save_reply(
-        self, at: At, attempt: int, *, step: int, index: int, reply: Message, usage: UsageRow
+        self,
+        at: At,
+        attempt: int,
+        *,
+        step: int,
+        index: int,
+        reply: Message,
+        usage: UsageRow,
+        closing: Closing | None = None,
     ) -> None:
-        """In one transaction: write the step's reply and settle its usage.
+        """In one transaction: write the step's reply, settle its usage, end the turn with it.
+
+        With ``closing`` the reply is the turn's answer, and the turn ends done; a repeated attempt
+        of the step opens it again.
 
         Raises:
             StoreBehindError: The turn was never opened.

@@ -16,7 +16,7 @@ from ...workflows.trace import TraceEntry
 from ...workflows.turns import TurnOutput, TurnStatus
 from . import blobs, endings, history, imports, ledger, reads, sessions, steps
 from .engine import BUSY_TIMEOUT, Database, connect, is_locked
-from .protocol import Begun, History, SessionRow, UsageRow
+from .protocol import Begun, Closing, History, SessionRow, UsageRow
 from .schema import is_current, upgrade
 
 
@@ -140,12 +140,27 @@ class SQLStore:
         )
 
     async def save_reply(
-        self, at: At, attempt: int, *, step: int, index: int, reply: Message, usage: UsageRow
+        self,
+        at: At,
+        attempt: int,
+        *,
+        step: int,
+        index: int,
+        reply: Message,
+        usage: UsageRow,
+        closing: Closing | None = None,
     ) -> None:
         """See :meth:`Store.save_reply`."""
         await self._db.write(
             lambda conn: steps.save_reply(
-                conn, at, attempt, step=step, index=index, reply=reply, bill=usage
+                conn,
+                at,
+                attempt,
+                step=step,
+                index=index,
+                reply=reply,
+                bill=usage,
+                closing=closing,
             )
         )
 

@@ -11,9 +11,10 @@ from ...personas.messages import Message
 from ...workflows.steps import At, OpenTurn
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import FINAL_STATUSES, TurnOutput
-from .fences import epoch_of, fence, resolve_epoch
+from .endings import end_turn, settle_session
+from .fences import counter_of, epoch_of, fence, resolve_epoch
 from .ledger import settle_usage
-from .protocol import Begun, UsageRow
+from .protocol import Begun, Closing, UsageRow
 from .rows import message_values, upsert_message, write_trace
 from .standing import behind, look_up, open_row, stale, supersede
 from .tables import messages, sessions, turns
@@ -63,7 +64,9 @@ def begin_step(
                     "send the same input again, or use a new request id",
                     details={"session": at.session, "turn": at.turn},
                 )
-            if row.status in FINAL_STATUSES and row.output is not None:
+            ended = row.status in FINAL_STATUSES and row.output is not None
+            # What an earlier attempt of this very step ended was never seen: it is done again.
+            if ended and counter_of(row.fence) != at.counter:
                 return Begun(existing=TurnOutput.model_validate(row.output))
     if row.before != expect_messages:
         raise behind(at, step, expect_messages, row.before)
@@ -101,8 +104,9 @@ def save_reply(
     index: int,
     reply: Message,
     bill: UsageRow,
+    closing: Closing | None = None,
 ) -> None:
-    """Write a step's reply and settle its usage."""
+    """Write a step's reply, settle its usage, and end the turn where the reply is its answer."""
     epoch = resolve_epoch(conn, at)
     stamp = fence(epoch, at.counter, attempt)
     newest = conn.execute(_turn_fence, {"s": at.session, "t": at.turn}).scalar()
@@ -113,3 +117,6 @@ def save_reply(
     values = message_values(at.session, at.turn, step, index, reply, stamp)
     conn.execute(upsert_message(conn.dialect.name), values)
     settle_usage(conn, at, epoch, bill)
+    if closing is not None:
+        end_turn(conn, at, stamp, "done", closing.output, closing.messages)
+        settle_session(conn, at, stamp, at.turn)

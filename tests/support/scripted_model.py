@@ -1,7 +1,8 @@
-"""A model server that speaks OpenAI's streaming format and does exactly what a test tells it.
+"""A model server that does exactly what a test tells it, in OpenAI's and Anthropic's formats.
 
 A reply is chosen by the last user message, and may stop at a barrier in the middle of its stream:
 the test waits until the barrier is reached, does its deed (kills a worker, say), and opens it.
+One server plays many providers: each has a base URL of its own, see :meth:`ScriptedModel.base_url`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,37 @@ class Text:
     """A text delta."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The whole text in place of deltas."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Thought:
+    """A thinking block with its signature; Anthropic's format alone has it."""
+
+    text: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Used:
+    """A running total of the usage. The last one counts; without one the server makes it up."""
+
+    prompt: int
+    completion: int
+
+
+@dataclass(frozen=True)
+class Error:
+    """An error inside the stream."""
+
+    code: str = "server_error"
+    message: str = "scripted"
 
 
 @dataclass(frozen=True)
@@ -58,15 +90,21 @@ class Fail:
     body: dict[str, Any] = field(default_factory=lambda: {"error": {"message": "scripted"}})
 
 
-Step = Text | Call | Barrier | Hang | Cut | Fail
+Step = Text | Whole | Thought | Used | Error | Call | Barrier | Hang | Cut | Fail
 Script = Sequence[Step]
 
 
 class ScriptedModel:
-    """The server. Scripts are added with :meth:`on`; requests are kept in :attr:`requests`."""
+    """The server. Scripts are added with :meth:`on`; requests are kept in :attr:`requests`.
+
+    Attributes:
+        requests: The bodies of all model calls.
+        calls: Beside each, the provider that it was meant for and the key that it carried.
+    """
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
+        self.calls: list[tuple[str, str]] = []
         self._rules: list[tuple[Callable[[dict[str, Any]], bool], Script, int | None]] = []
         self._used: dict[int, int] = defaultdict(int)
         self._reached: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -80,7 +118,26 @@ class ScriptedModel:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def on(self, text: str, *script: Step, times: int | None = None, calls: int = 0) -> None:
+    def base_url(self, provider: str) -> str:
+        """Where a worker finds this server in the place of a provider."""
+        return f"http://127.0.0.1:{self.port}/as/{provider}"
+
+    def asked(self, text: str, provider: str | None = None) -> list[dict[str, Any]]:
+        """The requests whose messages hold ``text``, oldest first."""
+        return [
+            body
+            for body, (name, _) in zip(self.requests, self.calls, strict=True)
+            if text in json.dumps(body["messages"], ensure_ascii=False) and provider in (None, name)
+        ]
+
+    def on(
+        self,
+        text: str,
+        *script: Step,
+        times: int | None = None,
+        calls: int = 0,
+        provider: str | None = None,
+    ) -> None:
         """Answer a prompt whose last user message holds ``text``.
 
         Args:
@@ -88,16 +145,24 @@ class ScriptedModel:
             script: What to send.
             times: How often this rule applies; then the next one does.
             calls: Tool results that follow the user message.
+            provider: The provider that is asked; any without one.
         """
 
         def matches(body: dict[str, Any]) -> bool:
-            users = [m for m in body["messages"] if m["role"] == "user"]
+            if provider not in (None, self.calls[-1][0]):
+                return False
+            said: str | None = None
             after = 0
             for message in reversed(body["messages"]):
-                if message["role"] == "user":
-                    break
-                after += message["role"] == "tool"
-            return bool(users) and text in str(users[-1]["content"]) and after == calls
+                if message["role"] == "tool":
+                    after += 1
+                elif message["role"] == "user":
+                    results = _tool_results(message)
+                    after += results
+                    if not results:
+                        said = json.dumps(message["content"], ensure_ascii=False)
+                        break
+            return said is not None and text in said and after == calls
 
         self._rules.append((matches, script, times))
 
@@ -145,9 +210,9 @@ class ScriptedModel:
         path = head.split(" ")[1]
         length = next(
             (
-                int(l.split(":")[1])
-                for l in head.split("\r\n")
-                if l.lower().startswith("content-le")
+                int(line.split(":")[1])
+                for line in head.split("\r\n")
+                if line.lower().startswith("content-le")
             ),
             0,
         )
@@ -165,7 +230,15 @@ class ScriptedModel:
             await self._plain(writer, 200, {})
             return
         self.requests.append(body)
-        await self._play(writer, body, self._choose(body))
+        name = path.split("/")[2] if path.startswith("/as/") else "openai"
+        self.calls.append((name, _key(head)))
+        script = self._choose(body)
+        if isinstance(script[0], Fail):
+            await self._plain(writer, script[0].status, script[0].body, script[0].headers)
+        elif path.endswith("/messages"):
+            await self._play_anthropic(writer, body, script)
+        else:
+            await self._play(writer, body, script)
 
     def _choose(self, body: dict[str, Any]) -> Script:
         for index, (matches, script, times) in enumerate(self._rules):
@@ -177,15 +250,13 @@ class ScriptedModel:
     async def _play(
         self, writer: asyncio.StreamWriter, body: dict[str, Any], script: Script
     ) -> None:
-        if isinstance(script[0], Fail):
-            await self._plain(writer, script[0].status, script[0].body, script[0].headers)
-            return
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
         )
         await writer.drain()
         calls = 0
         said = 0
+        used = False
         for step in script:
             if isinstance(step, Text):
                 said += len(step.text)
@@ -200,25 +271,73 @@ class ScriptedModel:
                 }
                 calls += 1
                 await self._event(writer, body, {"tool_calls": [call]})
-            elif isinstance(step, Barrier):
-                self._reached[step.name].set()
-                await self._open[step.name].wait()
-            elif isinstance(step, Hang):
-                await asyncio.Event().wait()
+            elif isinstance(step, Whole):
+                await self._event(writer, body, {"content": step.text}, key="message")
+            elif isinstance(step, Used):
+                await self._usage(writer, body, step)
+                used = True
+            elif isinstance(step, Error):
+                error = {"error": {"message": step.message, "code": step.code}}
+                await self._data(writer, error)
+                return
             elif isinstance(step, Cut):
                 return
-        reason = "tool_calls" if calls else "stop"
-        await self._event(writer, body, {}, reason)
-        usage = {
-            "id": "x",
-            "object": "chat.completion.chunk",
-            "model": body["model"],
-            "choices": [],
-            "usage": {"prompt_tokens": 10, "completion_tokens": max(1, said // 4)},
-        }
-        usage["usage"]["total_tokens"] = 10 + max(1, said // 4)  # type: ignore[index]
-        writer.write(f"data: {json.dumps(usage)}\n\ndata: [DONE]\n\n".encode())
+            else:
+                await self._stand(step)
+        await self._event(writer, body, {}, finish="tool_calls" if calls else "stop")
+        if not used:
+            await self._usage(writer, body, Used(10, max(1, said // 4)))
+        writer.write(b"data: [DONE]\n\n")
         await writer.drain()
+
+    async def _play_anthropic(
+        self, writer: asyncio.StreamWriter, body: dict[str, Any], script: Script
+    ) -> None:
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+        )
+        message = {"id": f"msg_{len(self.requests)}", "model": body["model"]}
+        usage = {"input_tokens": 10, "output_tokens": 1}
+        await self._data(writer, {"type": "message_start", "message": {**message, "usage": usage}})
+        reason = "end_turn"
+        for index, step in enumerate(script):
+            block: dict[str, Any]
+            deltas: list[dict[str, Any]]
+            if isinstance(step, Text):
+                block = {"type": "text", "text": ""}
+                deltas = [{"type": "text_delta", "text": step.text}]
+            elif isinstance(step, Thought):
+                block = {"type": "thinking", "thinking": "", "signature": ""}
+                deltas = [
+                    {"type": "thinking_delta", "thinking": step.text},
+                    {"type": "signature_delta", "signature": step.signature},
+                ]
+            elif isinstance(step, Call):
+                reason = "tool_use"
+                call_id = step.id or f"toolu_{len(self.requests)}_{index}"
+                block = {"type": "tool_use", "id": call_id, "name": step.name, "input": {}}
+                arguments = json.dumps(step.arguments)
+                deltas = [{"type": "input_json_delta", "partial_json": arguments}]
+            else:
+                await self._stand(step)
+                continue
+            start = {"type": "content_block_start", "index": index, "content_block": block}
+            await self._data(writer, start)
+            for delta in deltas:
+                await self._data(
+                    writer, {"type": "content_block_delta", "index": index, "delta": delta}
+                )
+            await self._data(writer, {"type": "content_block_stop", "index": index})
+        end = {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
+        await self._data(writer, end)
+        await self._data(writer, {"type": "message_stop"})
+
+    async def _stand(self, step: Step) -> None:
+        if isinstance(step, Barrier):
+            self._reached[step.name].set()
+            await self._open[step.name].wait()
+        elif isinstance(step, Hang):
+            await asyncio.Event().wait()
 
     async def _event(
         self,
@@ -226,13 +345,27 @@ class ScriptedModel:
         body: dict[str, Any],
         delta: dict[str, Any],
         finish: str | None = None,
+        key: str = "delta",
     ) -> None:
         event = {
             "id": f"chatcmpl-{len(self.requests)}",
             "object": "chat.completion.chunk",
             "model": body["model"],
-            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+            "choices": [{"index": 0, key: delta, "finish_reason": finish}],
         }
+        await self._data(writer, event)
+
+    async def _usage(self, writer: asyncio.StreamWriter, body: dict[str, Any], used: Used) -> None:
+        counts = {
+            "prompt_tokens": used.prompt,
+            "completion_tokens": used.completion,
+            "total_tokens": used.prompt + used.completion,
+        }
+        await self._data(
+            writer, {"id": "x", "model": body["model"], "choices": [], "usage": counts}
+        )
+
+    async def _data(self, writer: asyncio.StreamWriter, event: dict[str, Any]) -> None:
         writer.write(f"data: {json.dumps(event)}\n\n".encode())
         await writer.drain()
 
@@ -249,3 +382,19 @@ class ScriptedModel:
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
         await writer.drain()
+
+
+def _tool_results(message: dict[str, Any]) -> int:
+    """Tool results in a user message, where Anthropic's format keeps them."""
+    content = message["content"]
+    if not isinstance(content, list):
+        return 0
+    return sum(part.get("type") == "tool_result" for part in content)
+
+
+def _key(head: str) -> str:
+    for line in head.split("\r\n"):
+        name, _, value = line.partition(":")
+        if name.lower() in ("authorization", "x-api-key"):
+            return value.strip().removeprefix("Bearer ")
+    return ""

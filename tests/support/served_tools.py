@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from gmi.activities.tools import ToolContext, external_tool, tool
+from gmi.activities.tools import ToolContext, external_tool, remote_tool, tool
 
 
 async def _post(path: str, effect: str) -> None:
@@ -63,6 +63,65 @@ async def flaky(context: ToolContext) -> str:
 async def broken() -> str:
     """Always fails."""
     raise ValueError("it is broken")
+
+
+@tool(effect="read")
+async def meet(name: str) -> str:
+    """Wait at the barrier of this name."""
+    await _post(f"barrier/{name}", f"meet:{name}")
+    return f"met {name}"
+
+
+@tool(effect="read")
+async def not_a_number() -> float:
+    """A result that JSON cannot hold."""
+    return float("nan")
+
+
+@tool(effect="read")
+async def records(count: int) -> list[dict[str, Any]]:
+    """So many records of a kilobyte each."""
+    return [{"number": n, "text": "ü" * 500} for n in range(count)]
+
+
+@tool(effect="read", timeout=1, max_attempts=1)
+async def overdue() -> str:
+    """Takes longer than it may."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+@tool(effect="once", timeout=1)
+async def overdue_once(context: ToolContext) -> str:
+    """May run only once, and takes longer than it may."""
+    await _post("effect", f"overdue_once:{context.attempt}")
+    await asyncio.Event().wait()
+    return "never"
+
+
+_queue = os.environ.get("TEST_REMOTE_QUEUE", "gmi-test-remote")
+far_away = remote_tool(
+    "far_away",
+    "Add two numbers on another machine.",
+    {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}},
+    task_queue=_queue,
+    effect="read",
+)
+never_served = remote_tool(
+    "never_served",
+    "A tool whose workers are gone.",
+    {"type": "object", "properties": {}},
+    task_queue=f"{_queue}-nobody",
+    effect="read",
+    schedule_timeout=1,
+)
+unregistered = remote_tool(
+    "unregistered",
+    "A tool that the other worker has never heard of.",
+    {"type": "object", "properties": {}},
+    task_queue=_queue,
+    effect="read",
+)
 
 
 @tool(effect="read")

@@ -19,6 +19,8 @@ FLAGS = (
     "--dynamic-config-value=history.timerProcessorMaxPollRPS=2000",
     '--dynamic-config-value=history.timerProcessorMaxTimeShift="10ms"',
     "--dynamic-config-value=history.maxInFlightUpdates=1000",
+    # By default a run that continues as new within its first second is held back to one.
+    '--dynamic-config-value=history.continueAsNewMinInterval="0s"',
     "--search-attribute=GmiPersona=Keyword",
     "--search-attribute=GmiUser=Keyword",
     "--search-attribute=GmiStatus=Keyword",

@@ -99,6 +99,7 @@ class Grammar:
             "-w", "--workflow-id", help=f"its workflow's id, {WORKFLOW_PREFIX}SESSION"
         )
         parser.add_argument("--user", help="who speaks (default: GMI_USER, else local)")
+        parser.set_defaults(session=None)
         return parser
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
@@ -26,6 +30,9 @@ from .exit_codes import SERVER_UNREACHABLE
 
 PATIENCE = 5.0
 """Seconds after which a person is told what a call waits for."""
+
+# A worker's poll lasts a minute; the server remembers it for longer than the worker may live.
+_POLLED_SECONDS = 90.0
 
 
 def configured_address(context: Context) -> str | None:
@@ -138,15 +145,42 @@ async def open_session(context: Context, client: Client) -> Session:
     return session
 
 
+async def polling_workers(client: Client) -> list[str]:
+    """Identities of the workers that serve the task queue, as the server has seen them lately."""
+    temporal = client.temporal
+    now = datetime.now(UTC)
+    polling: list[set[str]] = []
+    for kind in (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY):
+        found = await temporal.workflow_service.describe_task_queue(
+            DescribeTaskQueueRequest(
+                namespace=temporal.namespace,
+                task_queue=TaskQueue(name=client.task_queue),
+                task_queue_type=kind,
+            )
+        )
+        polling.append(
+            {
+                poller.identity
+                for poller in found.pollers
+                if (now - poller.last_access_time.ToDatetime(UTC)).total_seconds() < _POLLED_SECONDS
+            }
+        )
+    return sorted(set.intersection(*polling))
+
+
 @asynccontextmanager
 async def patience(context: Context, client: Client) -> AsyncIterator[None]:
-    """Say what is missing when an answer takes long and no worker is known."""
+    """Say that no worker is there, when an answer takes long because of it."""
 
     async def tell() -> None:
-        await asyncio.sleep(PATIENCE)
+        while True:
+            await asyncio.sleep(PATIENCE)
+            with suppress(RPCError):
+                if not await polling_workers(client):
+                    break
         context.output.note(
-            f"Still waiting for the workers of task queue {client.task_queue!r}; `gmi worker` "
-            "starts one, `gmi doctor` shows what is there."
+            f"No worker polls the task queue {client.task_queue!r}; waiting for one. `gmi worker` "
+            "starts it."
         )
 
     task = asyncio.create_task(tell())

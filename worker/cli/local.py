@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ...personas.errors import GMIError
 from ..dev_server import DevServer, start_dev_server
@@ -87,7 +88,8 @@ class Local:
             GMIError: It does not start.
         """
         ready = asyncio.create_task(self._ready.wait())
-        await asyncio.wait({ready, self.failed}, return_when=asyncio.FIRST_COMPLETED)
+        waited: set[asyncio.Future[Any]] = {ready, self.failed}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         if self.failed.done():
             raise self.failed.result()

@@ -8,19 +8,20 @@ import dataclasses
 import inspect
 import os
 import sys
+import traceback
 from contextlib import suppress
 from importlib.metadata import version
 from typing import NoReturn
 
 from ..settings import Settings
 from . import (
-    chat,
-    doctor,
+    chat_verb,
+    doctor_verb,
     ending_verbs,
     pause_verbs,
     reading_verbs,
-    replay,
-    schema,
+    replay_verb,
+    schema_verb,
     serving_verbs,
     turn_verbs,
 )
@@ -30,20 +31,24 @@ from .output import Output
 
 _GROUPS = (
     serving_verbs,
-    chat,
+    chat_verb,
     turn_verbs,
     pause_verbs,
     reading_verbs,
     ending_verbs,
-    replay,
-    doctor,
-    schema,
+    replay_verb,
+    doctor_verb,
+    schema_verb,
 )
 
 
 def main() -> NoReturn:
     """Run the process's command line and end the process."""
-    code = run(sys.argv[1:])
+    try:
+        code = run(sys.argv[1:])
+    except Exception:
+        traceback.print_exc()
+        code = ExitCode.FAILED
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...personas.errors import ConfigurationError
 from ...workflows.trace import TraceEntry
+from ..client import SessionInfo
 from .arguments import Context, Grammar
 from .connecting import connected, is_open, opened, patience
 from .exit_codes import ExitCode
@@ -111,7 +112,7 @@ async def list_sessions(context: Context) -> int:
             "The namespace lacks the search attributes that --persona and --user need; "
             "`gmi doctor` shows how to register them."
         )
-    rows = []
+    rows: list[SessionInfo] = []
     async for found in client.sessions(
         persona=args.persona, user_id=args.user, running=not args.all
     ):

@@ -8,6 +8,7 @@ import logging
 import signal
 import sys
 import threading
+from typing import Any
 
 from ...activities.gateway.registry import OFFLINE_MODEL, default_model
 from ..run import run_worker
@@ -69,8 +70,8 @@ async def dev(context: Context) -> int:
         port=context.args.port,
     )
     try:
-        ended = asyncio.create_task(stop.wait())
-        ready = asyncio.create_task(local.ready())
+        ended: asyncio.Future[Any] = asyncio.create_task(stop.wait())
+        ready: asyncio.Future[Any] = asyncio.create_task(local.ready())
         await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
             ready.result()

@@ -136,7 +136,10 @@ async def _until_closed(client: Client, session: Session) -> AsyncIterator[Chunk
 
 async def _closed(client: Client, session: Session) -> None:
     handle = client.temporal.get_workflow_handle(session.workflow_id)
-    while (await handle.describe()).status == WorkflowExecutionStatus.RUNNING:
+    while True:
+        found = await handle.describe()
+        if found.status != WorkflowExecutionStatus.RUNNING:
+            return
         await asyncio.sleep(_LOOK_SECONDS)
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,55 +14,16 @@ import pytest_asyncio
 from gmi.activities.gateway import Provider, ProviderEvent
 from gmi.activities.gateway.provider import ModelRequest
 
+from ...support.llmock_server import ModelServer
+from ...support.llmock_server import model_server as running_model_server
+
 Collect = Callable[[Provider, ModelRequest], Any]
-
-
-class ModelServer:
-    """A scripted model server that speaks three providers' formats."""
-
-    def __init__(self, url: str, client: httpx.AsyncClient) -> None:
-        self.url = url
-        self.client = client
-
-    async def script(self, *behaviors: dict[str, object]) -> None:
-        response = await self.client.post(
-            f"{self.url}/_llmock/scenario", json={"behaviors": list(behaviors)}
-        )
-        response.raise_for_status()
-
-    async def reset(self) -> None:
-        (await self.client.post(f"{self.url}/_llmock/reset")).raise_for_status()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest_asyncio.fixture(scope="session")
 async def running_server() -> AsyncIterator[ModelServer]:
-    port = _free_port()
-    program = Path(sys.executable).with_name("llmock")
-    process = await asyncio.create_subprocess_exec(
-        *(str(program), "serve", "--host", "127.0.0.1", "--port", str(port)),
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        async with httpx.AsyncClient() as client:
-            for _ in range(300):
-                try:
-                    await client.get(f"{url}/health")
-                    break
-                except httpx.TransportError:
-                    assert process.returncode is None, "the model server ended"
-                    await asyncio.sleep(0.05)
-            yield ModelServer(url, client)
-    finally:
-        process.terminate()
-        await process.wait()
+    async with running_model_server() as server:
+        yield server
 
 
 @pytest_asyncio.fixture

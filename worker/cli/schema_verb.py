@@ -52,6 +52,7 @@ class Handler:
 
 
 HANDLERS: dict[str, Handler] = {
+    "initialize": Handler(("update",), None, StateView),
     "submit_turn": Handler(("update",), SubmitTurn, TurnTicket),
     "await_turn": Handler(("update",), AwaitTurn, TurnTicket),
     "tool_results": Handler(("update", "signal"), ToolResults, ToolResultsAck),

@@ -8,7 +8,6 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from ...personas.errors import ValidationError
-from ...workflows import GMIRead, GMISession
 from ..plugin import GMIPlugin
 from .arguments import WORKFLOW_PREFIX, Context, Grammar
 from .connecting import connected
@@ -42,7 +41,7 @@ async def replay(context: Context) -> int:
         histories.append((workflow, await handle.fetch_history()))
     if not histories:
         raise UsageError("Name what to replay: FILE, --workflow-id or --session.")
-    replayer = Replayer(workflows=[GMISession, GMIRead], plugins=[GMIPlugin(context.settings)])
+    replayer = Replayer(workflows=[], plugins=[GMIPlugin(context.settings)])
     code = ExitCode.OK
     for name, history in histories:
         result = await replayer.replay_workflow(history, raise_on_replay_failure=False)

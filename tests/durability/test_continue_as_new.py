@@ -1,0 +1,207 @@
+"""Continue-as-new at every boundary: nothing that was accepted is lost or done twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gmi.personas.errors import GMIError
+from gmi.worker import Transcript
+from gmi.workflows.turns import HostResult
+
+from ..conftest import MakeStage, Stage
+from ..support.scripted_model import Barrier, Call, Text
+
+
+async def runs_of(stage: Stage, session_id: str) -> int:
+    """How many runs the session's workflow has had."""
+    query = f"WorkflowId = 'gmi-session-{session_id}'"
+    return len([run async for run in stage.client.temporal.list_workflows(query)])
+
+
+async def test_two_hundred_messages_of_five_clients_arrive_once_and_in_order(
+    stage: Stage,
+) -> None:
+    stage.model.on("message", Text("noted"))
+    name = "rolling"
+    sender = stage.session(name, roll_events=1)
+    await sender.initialize()
+    accepted: dict[str, str] = {}
+
+    async def client(number: int) -> None:
+        session = (await stage.reconnect()).session(name, user_id="kim")
+        for index in range(40):
+            request_id = f"{number}-{index}"
+            output = await session.send(f"message {request_id}", request_id=request_id)
+            assert output.status == "done"
+            accepted[request_id] = output.turn
+
+    async with asyncio.timeout(100), asyncio.TaskGroup() as group:
+        for number in range(5):
+            group.create_task(client(number))
+    state = await sender.state()
+    assert state.run > 100
+    turns = [turn for turn in await sender.turns() if turn["status"] == "done"]
+    assert len(turns) == 200
+    assert {turn["request_id"]: turn["turn"] for turn in turns} == accepted
+    assert [turn["seq"] for turn in turns] == sorted({turn["seq"] for turn in turns})
+    for number in range(5):
+        mine = [t["request_id"] for t in turns if t["request_id"].startswith(f"{number}-")]
+        assert mine == [f"{number}-{index}" for index in range(40)]
+    history = await sender.get_conversation_history()
+    said = [message.text for message in history if message.role == "user"]
+    assert sorted(said) == sorted(f"message {request_id}" for request_id in accepted)
+    assert [m.role for m in history] == ["user", "assistant"] * 200
+
+
+async def test_a_turn_of_twelve_rounds_is_carried_on_between_its_steps(stage: Stage) -> None:
+    for done in range(12):
+        stage.model.on(
+            "rounds", Text(f"part {done} "), Call("echo", {"text": str(done)}), calls=done
+        )
+    stage.model.on("rounds", Text("over"), calls=12)
+    session = stage.session(roll_events=1, max_tool_iterations=12)
+    await session.initialize()
+    before = (await session.state()).run
+    stream = await session.stream("twelve rounds")
+    transcript = Transcript()
+    results = []
+    async for chunk in stream:
+        transcript.take(chunk)
+        if chunk.type == "tool_result":
+            results.append(chunk.content["result"])
+    output = await stream.result()
+    expected = "".join(f"part {done} " for done in range(12)) + "over"
+    assert output.response_text == expected
+    assert transcript.text == stream.text == expected
+    assert results == [str(done) for done in range(12)]
+    assert (await session.state()).run >= before + 12
+    assert len(stage.model.requests) == 13
+    assert len(output.tool_calls) == 12
+    history = await session.get_conversation_history()
+    assert [m.role for m in history] == ["user", *["assistant", "tool"] * 12, "assistant"]
+
+
+async def test_one_reader_follows_many_turns_across_continuations(stage: Stage) -> None:
+    stage.model.on("turn", Text("a "), Text("b "), Text("c"))
+    session = stage.session(roll_events=1)
+    await session.initialize()
+    start = await session.feed.offset()
+    texts: dict[str, Transcript] = {}
+    gaps: list[int] = []
+    ids: list[str] = []
+
+    async def read() -> None:
+        ends = 0
+        async for item in session.feed.read(start):
+            texts.setdefault(item.chunk.turn, Transcript()).take(item.chunk)
+            ids.append(item.chunk.chunk_id)
+            if item.gap:
+                gaps.append(item.offset)
+            ends += item.chunk.type == "final_response_marker"
+            if ends == 20:
+                return
+
+    reading = asyncio.create_task(read())
+    outputs = [await session.send(f"turn {n}", stream=True) for n in range(20)]
+    await asyncio.wait_for(reading, 30)
+    assert gaps == []
+    assert [texts[output.turn].text for output in outputs] == ["a b c"] * 20
+    assert len(ids) == len(set(ids))
+    assert (await session.state()).run >= 20
+
+
+async def test_a_pause_and_a_queue_behind_it_are_carried_on(stage: Stage) -> None:
+    stage.model.on("ask", Barrier("asking"), Call("ask_person", {"question": "which?"}))
+    stage.model.on("ask", Text("the red one"), calls=1)
+    stage.model.on("later", Text("now"))
+    session = stage.session(roll_events=1)
+    asking = asyncio.create_task(session.send("ask somebody"))
+    await stage.model.reached("asking")
+    later = [asyncio.create_task(session.send(f"later {n}", request_id=f"l{n}")) for n in range(3)]
+    while (await session.state()).queued < 3:
+        await asyncio.sleep(0.02)
+    stage.model.open("asking")
+    paused = await asking
+    run = (await session.state()).run
+    [call] = paused.tool_calls
+    # The answer of one call more than waits is refused, and rolls the run all the same.
+    with pytest.raises(GMIError, match="nobody"):
+        await session.answer([HostResult(call_id="nobody", content=1)])
+    state = await session.state()
+    while (state := await session.state()).run == run:
+        await session.initialize()
+    assert [pending.call.id for pending in state.pending] == [call.id]
+    assert state.queued == 3
+    output = await session.handle_tool_result(call.id, "red")
+    assert output.response_text == "the red one"
+    assert [o.response_text for o in await asyncio.gather(*later)] == ["now"] * 3
+    turns = await session.turns()
+    assert [t["request_id"] for t in turns[1:]] == ["l0", "l1", "l2"]
+
+
+async def test_workers_killed_whenever_the_run_changes_lose_nothing(make_stage: MakeStage) -> None:
+    stage = await make_stage(workers=2)
+    stage.model.on("turn", Call("echo", {"text": "x"}))
+    stage.model.on("turn", Text("fine"), calls=1)
+    session = stage.session("killed-rolling", roll_events=1)
+    await session.initialize()
+    handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
+
+    async def killer() -> None:
+        seen = (await handle.describe()).run_id
+        for victim in (0, 1, 0):
+            while (run := (await handle.describe()).run_id) == seen:
+                await asyncio.sleep(0.005)
+            stage.workers[victim].kill()
+            await stage.workers[victim].start()
+            seen = run
+
+    killing = asyncio.create_task(killer())
+    outputs = []
+    while not killing.done() or len(outputs) < 4:
+        outputs.append(await asyncio.wait_for(session.send(f"turn {len(outputs)}"), 60))
+    await killing
+    assert [o.response_text for o in outputs] == ["fine"] * len(outputs)
+    history = await session.get_conversation_history()
+    assert [m.role for m in history] == ["user", "assistant", "tool", "assistant"] * len(outputs)
+
+
+async def test_a_stop_that_comes_while_the_run_rolls_is_kept(stage: Stage) -> None:
+    # The store is slow to answer nothing here: signals are sent at every moment of many rolls.
+    for done in range(12):
+        stage.model.on("rounds", Call("echo", {"text": str(done)}), calls=done)
+    stage.model.on("rounds", Text("never stopped"), calls=12)
+    session = stage.session(roll_events=1, max_tool_iterations=12)
+    await session.initialize()
+    for delay in range(8):
+        stream = await session.stream("twelve rounds")
+        async for chunk in stream:
+            if chunk.type == "tool_result" and chunk.step == delay:
+                break
+        await session._signal("stop_turn", stop_of(stream.turn))
+        output = await asyncio.wait_for(session.wait(stream.turn), 20)
+        assert output.status == "stopped", delay
+
+
+def stop_of(turn: str):  # type: ignore[no-untyped-def]
+    from gmi.workflows.turns import StopTurn
+
+    return StopTurn(turn=turn)
+
+
+async def test_a_close_that_comes_while_the_run_rolls_is_kept(stage: Stage) -> None:
+    for done in range(12):
+        stage.model.on("rounds", Call("echo", {"text": str(done)}), calls=done)
+    stage.model.on("rounds", Text("never closed"), calls=12)
+    for step in range(4):
+        session = stage.session(roll_events=1, max_tool_iterations=12)
+        await session.initialize()
+        stream = await session.stream("twelve rounds")
+        async for chunk in stream:
+            if chunk.type == "tool_result" and chunk.step == step:
+                break
+        await asyncio.wait_for(session.close(), 20)
+        assert (await session.turns())[0]["status"] == "stopped"
+        assert await runs_of(stage, session.id) > 1

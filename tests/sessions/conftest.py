@@ -1,0 +1,109 @@
+"""One worker for all tests of this folder; the scripted model plays every provider.
+
+Tests tell their prompts apart by their words, and keep to providers of their own where they make
+one fail, since circuits are the worker's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gmi.worker import Client, GMIPlugin, Settings
+
+from ..conftest import Stage
+from ..support.scripted_model import ScriptedModel
+from ..support.temporal_server import TemporalServer
+
+PROVIDERS = (
+    "openai",
+    "groq",
+    "together",
+    "xai",
+    "mistral",
+    "deepseek",
+    "openrouter",
+    "vllm",
+    "ollama",
+    "openai-compatible",
+    "anthropic",
+)
+"""Providers that have a key and answer here. Gemini has no key."""
+
+SECRET = "sk-secret-0123456789abcdef"
+"""Every provider's key begins like this; it may be found nowhere."""
+
+PERSONAS: list[dict[str, Any]] = [
+    {"id": "plain", "baseSystemPrompt": "BASE"},
+    {
+        "id": "tuned",
+        "baseSystemPrompt": "BASE",
+        "defaultModelCompletionOptions": {"temperature": 0.2, "maxTokens": 300, "topP": 0.9},
+    },
+    {"id": "brief", "baseSystemPrompt": "BASE", "memoryConfig": {}, "toolIds": ["echo"]},
+    {"id": "locked", "baseSystemPrompt": "BASE", "allowedUserIds": ["ada"]},
+    {"id": "changing", "baseSystemPrompt": "FIRST VERSION"},
+]
+
+_names = itertools.count(1)
+
+
+def persona(known: dict[str, Any]) -> dict[str, Any]:
+    """A persona file's content."""
+    name = known["id"]
+    return {"name": name.title(), "description": "For tests.", "version": "1.0.0", **known}
+
+
+@pytest.fixture(scope="session")
+async def shared(
+    temporal: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Stage]:
+    directory = tmp_path_factory.mktemp("sessions")
+    personas = directory / "personas"
+    personas.mkdir()
+    for known in PERSONAS:
+        (personas / f"{known['id']}.json").write_text(json.dumps(persona(known)))
+    model = ScriptedModel()
+    await model.start()
+    queue = f"gmi-sessions-{next(_names)}"
+    environ = {
+        "GMI_TASK_QUEUE": queue,
+        "GMI_DATABASE_URL": f"sqlite:///{directory / 'gmi.db'}",
+        "GMI_PERSONAS": str(personas),
+        "DEFAULT_PERSONA_ID": "plain",
+        "GMI_TOOLS": "served_tools",
+        "PYTHONPATH": str(Path(__file__).parent.parent / "support"),
+        "GMI_SHUTDOWN_TIMEOUT": "2",
+        "TEST_MODEL": f"http://127.0.0.1:{model.port}",
+        "TEST_REMOTE_QUEUE": f"{queue}-remote",
+    }
+    for name in PROVIDERS:
+        prefix = name.upper().replace("-", "_")
+        environ[f"{prefix}_API_KEY"] = f"{SECRET}-{name}"
+        environ[f"{prefix}_BASE_URL"] = model.base_url(name)
+    client = await Client.connect(
+        address=temporal.address, task_queue=queue, plugin=GMIPlugin(Settings())
+    )
+    stage = Stage(temporal.address, client, model, directory, environ, [])
+    await stage.worker()
+    yield stage
+    for worker in stage.workers:
+        worker.kill()
+    await model.close()
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    """The folder's stage."""
+    return shared
+
+
+@pytest.fixture
+def model(shared: Stage) -> ScriptedModel:
+    """The folder's model."""
+    return shared.model

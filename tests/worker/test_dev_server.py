@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gmi.personas.errors import ConfigurationError
+from gmi.worker import Client
+from gmi.worker.dev_server import (
+    DevServer,
+    answers,
+    find_dev_server,
+    free_port,
+    start_dev_server,
+)
+
+from .command_line import CommandLine, eventually
+
+Alone = Callable[..., CommandLine]
+
+
+async def test_the_server_has_the_search_attributes(dev_server: DevServer) -> None:
+    client = await Client.connect(address=dev_server.place.address)
+    assert client.search_attributes is True
+
+
+async def test_a_running_server_is_used_by_whoever_comes_next(tmp_path: Path) -> None:
+    first = await start_dev_server(tmp_path, port=free_port())
+    second = await start_dev_server(tmp_path)
+    assert second.place == first.place
+    assert (first.owned, second.owned) == (True, False)
+    await second.stop()
+    assert await answers(first.place.address)
+    await first.stop()
+    assert not await answers(first.place.address)
+    assert await find_dev_server(tmp_path) is None
+
+
+async def test_two_that_start_at_once_share_one_server(tmp_path: Path) -> None:
+    port = free_port()
+    one, two = await asyncio.gather(
+        start_dev_server(tmp_path, port=port), start_dev_server(tmp_path, port=port)
+    )
+    assert one.place == two.place
+    assert one.owned is not two.owned
+    await one.stop()
+    await two.stop()
+
+
+async def test_a_taken_port_is_left_alone_and_the_other_one_is_written_down(
+    tmp_path: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        server = await start_dev_server(tmp_path, port=port)
+        assert server.place.address != f"127.0.0.1:{port}"
+        written = json.loads((tmp_path / "dev.json").read_text())
+        assert written["address"] == server.place.address
+        assert await find_dev_server(tmp_path) == server.place
+        await server.stop()
+
+
+async def test_sessions_are_still_there_after_a_restart(alone: Alone) -> None:
+    gmi = alone()
+    await gmi("chat", "kept", stdin="Hello\n")
+    server = await start_dev_server(gmi.directory / ".gmi", port=free_port())
+    client = await Client.connect(address=server.place.address)
+    assert [found.session_id async for found in client.sessions()] == ["kept"]
+    await server.stop()
+
+
+async def test_a_note_of_a_server_that_is_gone_is_not_believed(tmp_path: Path) -> None:
+    place = {"address": f"127.0.0.1:{free_port()}", "ui": "", "pid": os.getpid()}
+    (tmp_path / "dev.json").write_text(json.dumps(place))
+    assert await find_dev_server(tmp_path) is None
+    (tmp_path / "dev.json").write_text("{")
+    assert await find_dev_server(tmp_path) is None
+
+
+async def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    (tmp_path / "temporal.db").mkdir()
+    with pytest.raises(ConfigurationError, match="does not start"):
+        await start_dev_server(tmp_path, port=free_port())
+
+
+async def test_dev_serves_a_directory_until_ctrl_c(alone: Alone) -> None:
+    gmi = alone()
+    dev = await gmi.start("dev", "--json")
+    assert dev.stdout is not None
+    told = json.loads(await dev.stdout.readline())
+    assert told["model"] == "offline:offline"
+    sent = await gmi("send", "s", "Hello")
+    assert 'You said: "Hello"' in sent.out
+
+    second = await gmi.start("dev", "--json")
+    assert second.stdout is not None
+    assert json.loads(await second.stdout.readline())["address"] == told["address"]
+    second.send_signal(signal.SIGINT)
+    assert await second.wait() == 0
+    assert await answers(told["address"])
+
+    dev.send_signal(signal.SIGINT)
+    assert await dev.wait() == 0
+    assert not await answers(told["address"])
+
+
+async def test_a_killed_dev_takes_its_server_with_it(alone: Alone) -> None:
+    gmi = alone()
+    dev = await gmi.start("dev", "--json")
+    assert dev.stdout is not None
+    address = json.loads(await dev.stdout.readline())["address"]
+    host, port = address.split(":")
+    dev.kill()
+    await dev.wait()
+
+    def gone() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) != 0
+
+    await eventually(gone)
+    result = await gmi("chat", stdin="Hello\n")
+    assert result.code == 0

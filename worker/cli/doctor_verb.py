@@ -1,0 +1,189 @@
+"""The verb doctor: what works, what does not, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    GetSystemInfoRequest,
+)
+from temporalio.service import RPCError
+
+from ...activities.gateway.hops import persona_model
+from ...activities.gateway.registry import KNOWN_PROVIDERS, OFFLINE_MODEL, default_model
+from ...activities.store import open_store
+from ...activities.store.engine import database_url
+from ...personas.errors import GMIError
+from ...personas.loader import load_catalog
+from ..client import SEARCH_ATTRIBUTES, Client
+from ..settings import Settings
+from .arguments import Context, Grammar
+from .connecting import connected, polling_workers
+from .exit_codes import SERVER_UNREACHABLE, ExitCode
+from .serving_verbs import NO_KEY
+
+State = Literal["ok", "warning", "failed", "note"]
+
+DYNAMIC_CONFIG = """\
+The API does not tell these two; `gmi dev` sets both. Elsewhere add them to the server's dynamic \
+configuration file (or ask who runs it):
+  history.maxInFlightUpdates: [{value: 1000}]
+    A session takes 10 open updates by default, and each program that follows a running turn \
+holds one. The eleventh waits, without an error. With more than a few followers a session, raise it.
+  history.timerProcessorMaxTimeShift: [{value: "10ms"}]
+    Timers below a second fire after a second by default, so each change to a fallback model costs \
+a second more. With 10ms it costs 11 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One checked thing.
+
+    Attributes:
+        name: What was checked.
+        state: Whether it works; a warning does not fail the check-up.
+        found: What was found.
+        fix: What to do, or ``""``.
+    """
+
+    name: str
+    state: State
+    found: str
+    fix: str = ""
+
+
+def add(grammar: Grammar) -> None:
+    """Add the verb."""
+    grammar.verb("doctor", doctor, "Check the server, the workers, the store and the models.")
+
+
+async def doctor(context: Context) -> int:
+    """Check everything; exit code 3 without a server, 1 when something else fails."""
+    code = ExitCode.OK
+    findings: list[Finding] = []
+    try:
+        client = await connected(context)
+    except GMIError as error:
+        findings.append(Finding("server", "failed", error.message))
+        code = ExitCode.NO_SERVER if error.code == SERVER_UNREACHABLE else ExitCode.FAILED
+    else:
+        findings.extend(await _server(client))
+    findings.append(Finding("dynamic configuration", "note", DYNAMIC_CONFIG))
+    findings.append(await _store(context.settings))
+    findings.append(_providers(context.settings))
+    findings.append(await _model(context.settings))
+    if code == ExitCode.OK and any(found.state == "failed" for found in findings):
+        code = ExitCode.FAILED
+    if context.output.as_json:
+        context.output.json([asdict(found) for found in findings])
+        return code
+    for found in findings:
+        context.output.text(f"{found.state:<8} {found.name}: {found.found}")
+        if found.fix:
+            context.output.text(f"         {found.fix}")
+    return code
+
+
+async def _server(client: Client) -> list[Finding]:
+    temporal = client.temporal
+    address = temporal.service_client.config.target_host
+    info = await temporal.workflow_service.get_system_info(GetSystemInfoRequest())
+    findings = [Finding("server", "ok", f"{address}, version {info.server_version}")]
+    try:
+        await temporal.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=temporal.namespace)
+        )
+    except RPCError as error:
+        fix = f"temporal operator namespace create --address {address} -n {temporal.namespace}"
+        findings.append(Finding("namespace", "failed", f"{temporal.namespace}: {error}", fix))
+        return findings
+    findings.append(Finding("namespace", "ok", temporal.namespace))
+    findings.append(await _search_attributes(client, address))
+    findings.append(await _workers(client))
+    return findings
+
+
+async def _search_attributes(client: Client, address: str) -> Finding:
+    temporal = client.temporal
+    try:
+        known = await temporal.operator_service.list_search_attributes(
+            ListSearchAttributesRequest(namespace=temporal.namespace)
+        )
+    except RPCError as error:
+        return Finding("search attributes", "warning", f"cannot be listed: {error}")
+    missing = [
+        name
+        for name, kind in SEARCH_ATTRIBUTES.items()
+        if known.custom_attributes.get(name) != kind
+    ]
+    if not missing:
+        return Finding("search attributes", "ok", ", ".join(SEARCH_ATTRIBUTES))
+    words = " ".join(
+        f"--name {name} --type {'Bool' if name == 'GmiAwaitingTool' else 'Keyword'}"
+        for name in missing
+    )
+    return Finding(
+        "search attributes",
+        "warning",
+        f"missing: {', '.join(missing)}; sessions work, but cannot be listed by persona or user",
+        f"temporal operator search-attribute create --address {address} "
+        f"-n {temporal.namespace} {words}",
+    )
+
+
+async def _workers(client: Client) -> Finding:
+    found = await polling_workers(client)
+    if found:
+        return Finding("workers", "ok", f"{', '.join(found)} on {client.task_queue!r}")
+    return Finding(
+        "workers",
+        "failed",
+        f"none polls the task queue {client.task_queue!r}",
+        "start one with `gmi worker`, or name another queue with --task-queue",
+    )
+
+
+async def _store(settings: Settings) -> Finding:
+    try:
+        url = database_url(settings.database_url)
+        shown = url.render_as_string(hide_password=True)
+        if url.drivername.startswith("sqlite") and not _exists(url.database):
+            return Finding("store", "ok", f"{shown}; the first worker makes it")
+        async with open_store(settings.database_url, migrate=False) as store:
+            await store.ping()
+    except GMIError as error:
+        return Finding("store", "failed", error.message, "check GMI_DATABASE_URL")
+    return Finding("store", "ok", shown)
+
+
+def _exists(file: str | None) -> bool:
+    """Whether the database's file is there; it must not be made by looking."""
+    return Path(file or "").exists()
+
+
+def _providers(settings: Settings) -> Finding:
+    named = [
+        name
+        for name, known in KNOWN_PROVIDERS.items()
+        if any(key in settings.providers for key in (*known.key_settings, *known.url_settings))
+    ]
+    if named:
+        return Finding("providers", "ok", ", ".join(named))
+    return Finding("providers", "warning", "none is set up", NO_KEY)
+
+
+async def _model(settings: Settings) -> Finding:
+    try:
+        catalog = await load_catalog(
+            directory=settings.personas, default_id=settings.default_persona
+        )
+        persona = catalog.get(settings.default_persona)
+    except GMIError as error:
+        return Finding("model", "failed", error.message)
+    model = persona_model(persona) or default_model(settings.providers)
+    state: State = "warning" if model == OFFLINE_MODEL else "ok"
+    return Finding("model", state, f"persona {persona.id} gets {model}, as this environment is")
