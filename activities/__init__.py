@@ -1,14 +1,8 @@
-"""The outside world: model providers, tools, the store."""
+"""The outside world: model providers, tools, the store.
 
-from .store import Store, open_store
+The store is at :mod:`gmi.activities.store`; whoever only writes tools need not load it.
+"""
+
 from .tools import ToolContext, ToolRegistry, external_tool, remote_tool, tool
 
-__all__ = [
-    "Store",
-    "ToolContext",
-    "ToolRegistry",
-    "external_tool",
-    "open_store",
-    "remote_tool",
-    "tool",
-]
+__all__ = ["ToolContext", "ToolRegistry", "external_tool", "remote_tool", "tool"]

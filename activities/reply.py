@@ -19,6 +19,10 @@ from .gateway.models import price
 from .gateway.provider import Finished, ProviderEvent, TextDelta, ToolCallDelta, UsageReport
 from .store.protocol import Store
 
+ROUND_BYTES = 32 * 1024
+"""Bytes of arguments that a round's calls carry; what is beyond is kept in the store."""
+SMALL_BYTES = 512
+
 
 class Reply:
     """Collects a provider's events.
@@ -180,6 +184,7 @@ async def planned_calls(
 ) -> list[PlannedCall]:
     """The calls with their routes; one that cannot run carries the model's answer instead."""
     planned = []
+    held = 0
     for call in calls:
         route = toolset.routes.get(call.name)
         problem = None
@@ -196,14 +201,19 @@ async def planned_calls(
                 message=f"There is no tool {call.name!r}.",
                 details={"known": sorted(toolset.routes)[:50]},
             )
-        ref = None
-        if route is not None and encoded_size(call.arguments) > INLINE_TEXT_BYTES:
-            [ref] = await store.put_blobs("json", [dump_value(call.arguments)])
+        ref, arguments = None, call.arguments
+        size = encoded_size(arguments)
+        if size > INLINE_TEXT_BYTES or (size > SMALL_BYTES and held + size > ROUND_BYTES):
+            # A call that cannot run needs its arguments no more.
+            if route is not None:
+                [ref] = await store.put_blobs("json", [dump_value(arguments)])
+            arguments, size = {}, 0
+        held += size
         planned.append(
             PlannedCall(
                 id=call.id,
                 name=call.name,
-                arguments={} if ref else call.arguments,
+                arguments=arguments,
                 arguments_ref=ref,
                 route=route,
                 problem=problem,

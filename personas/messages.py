@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 Role = Literal["system", "user", "assistant", "tool", "summary", "error", "thought"]
 
@@ -19,14 +19,25 @@ class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TextPart(Wire):
+class Tagged(Wire):
+    """A piece of content that names its kind in every form that it is written in."""
+
+    type: str
+
+    @model_serializer(mode="wrap")
+    def _with_type(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Stored without its defaults a piece would lose the tag that it is read again by.
+        return {"type": self.type, **write(self)}
+
+
+class TextPart(Tagged):
     """A piece of text."""
 
     type: Literal["text"] = "text"
     text: str
 
 
-class ImagePart(Wire):
+class ImagePart(Tagged):
     """An image, by URL or by the digest of a stored blob; exactly one of the two.
 
     Attributes:

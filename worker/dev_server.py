@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import IO
 
 import temporalio.client
+from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.service import RPCError
 
 from ..personas.errors import ConfigurationError
+from .client import SEARCH_ATTRIBUTES
 from .settings import DATA_DIRECTORY, Settings
 
 HOST = "127.0.0.1"
@@ -34,12 +36,11 @@ STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _ATTEMPTS = 3
 
-SEARCH_ATTRIBUTES = (
-    "GmiPersona=Keyword",
-    "GmiUser=Keyword",
-    "GmiStatus=Keyword",
-    "GmiAwaitingTool=Bool",
-)
+SEARCH_ATTRIBUTE_TYPES = {
+    name: IndexedValueType.Name(kind).removeprefix("INDEXED_VALUE_TYPE_").capitalize()
+    for name, kind in SEARCH_ATTRIBUTES.items()
+}
+"""The sessions' search attributes with their types, as the ``temporal`` program names them."""
 
 SERVER_OPTIONS = (
     # A commit is not synced to the disk; a killed process loses nothing.
@@ -228,7 +229,7 @@ async def _start(
             *("--log-level", "error", "--ui-disable-news-fetch"),
             *([] if namespace == "default" else ["--namespace", namespace]),
             *SERVER_OPTIONS,
-            *(f"--search-attribute={name}" for name in SEARCH_ATTRIBUTES),
+            *(f"--search-attribute={name}={kind}" for name, kind in SEARCH_ATTRIBUTE_TYPES.items()),
         ]
         process = await _spawn(command, log)
         try:

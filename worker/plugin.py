@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.contrib.pydantic import PydanticPayloadConverter
@@ -21,8 +21,10 @@ from ..personas.loader import PersonaLoader
 from ..personas.schema import Persona
 from ..workflows import GMIRead, GMISession
 from ..workflows import __path__ as workflows_path
-from .services import Services
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from .services import Services
 
 CHECKED = "gmi.workflows.session"
 """The module that stays in the sandbox: it holds the workflow and every handler.
@@ -77,6 +79,9 @@ class GMIPlugin(SimplePlugin):
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
         """Add the sessions' workflows and activities, and the settings that they rely on."""
+        # Here, since a client needs no database library: it costs each command half a second.
+        from .services import Services
+
         config = super().configure_worker(config)
         settings = self._settings or Settings.from_environment()
         self._services = Services(

@@ -274,7 +274,7 @@ class Session(SessionReads):
                         yield item.chunk
                         if item.chunk.type == "final_response_marker":
                             break
-            elif state.status == "shutting_down":
+            elif state.status in ("shutting_down", "shutdown"):
                 return
             else:
                 await asyncio.sleep(1.0)

@@ -44,7 +44,8 @@ class SessionReads(SessionCalls):
         """
         async with asyncio.timeout(timeout):
             while True:
-                output = await self.get_turn(turn)
+                view = await self._view(turn)
+                output = view.output or await self._stored(turn, view)
                 if output is not None:
                     return output
                 await asyncio.sleep(POLL_SECONDS)
@@ -55,13 +56,21 @@ class SessionReads(SessionCalls):
         Raises:
             TurnNotFoundError: The session never made this turn.
         """
-        try:
-            view = await self._query("get_turn", AwaitTurn(turn=turn), TurnView)
-        except SessionNotFoundError:
-            view = TurnView()
-        ended = view.card is None or view.card.status in FINAL_STATUSES
-        if view.output is not None or not ended:
+        view = await self._view(turn)
+        if view.output is not None and not _is_mismatch(view.output):
             return view.output
+        return await self._stored(turn, view)
+
+    async def _view(self, turn: str) -> TurnView:
+        try:
+            return await self._query("get_turn", AwaitTurn(turn=turn), TurnView)
+        except SessionNotFoundError:
+            return TurnView()
+
+    async def _stored(self, turn: str, view: TurnView) -> TurnOutput | None:
+        """The output that the store has of a turn that ended."""
+        if view.card is not None and view.card.status not in FINAL_STATUSES:
+            return None
         try:
             page = await self._read("turn", turn=turn)
         except TurnNotFoundError:
@@ -78,9 +87,8 @@ class SessionReads(SessionCalls):
         Raises:
             RequestMismatchError: The turn's request id was used long ago with another input.
         """
-        error = output.error
-        if error is not None and error.code == RequestMismatchError.default_code:
-            raise RequestMismatchError(error.message, details=error.details)
+        if output.error is not None and _is_mismatch(output):
+            raise RequestMismatchError(output.error.message, details=output.error.details)
         self.key = output.session_key
         self._counter = max(self._counter, output.write_counter)
         if not output.text_stored or output.response_text is not None:
@@ -167,3 +175,8 @@ class SessionReads(SessionCalls):
     async def created_at(self) -> datetime:
         """When the session was opened first."""
         return (await self.state()).created_at
+
+
+def _is_mismatch(output: TurnOutput) -> bool:
+    """Whether this tells the sender of another input that the turn's request id was used."""
+    return output.error is not None and output.error.code == RequestMismatchError.default_code

@@ -6,6 +6,7 @@ workflow knows whether a step still counts, so late and superseded chunks are dr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from temporalio import workflow
@@ -16,6 +17,9 @@ from .chunks import CHUNK_TOPIC, Chunk, ChunkBatch, ChunkItem, ChunkType, bill_i
 from .steps import HopFailure
 
 MAX_CARRIED_BYTES = 32 * 1024
+
+KEPT_TURNS = 4
+"""Short turns end faster than a reader asks, so the log keeps more than the last one."""
 
 
 def first_stream_state() -> WorkflowStreamState:
@@ -33,10 +37,10 @@ class ChunkLog:
 
     Args:
         stream: The stream, made in the workflow's ``__init__`` as the library demands.
-        mark: Offset at which the newest turn begins, when the stream was carried.
+        marks: Offsets at which the newest turns begin, when the stream was carried.
     """
 
-    def __init__(self, stream: WorkflowStream, mark: int | None = None) -> None:
+    def __init__(self, stream: WorkflowStream, marks: Sequence[int] = ()) -> None:
         self._stream = stream
         self._topic = stream.topic(CHUNK_TOPIC, type=Chunk)
         self._turn: str | None = None
@@ -46,7 +50,7 @@ class ChunkLog:
         self._text: list[str] = []
         self._called = False
         self._bills: set[tuple[int, int]] = set()
-        self.mark = self.offset if mark is None else mark
+        self.marks = list(marks)
 
     @property
     def offset(self) -> int:
@@ -59,9 +63,9 @@ class ChunkLog:
         return "".join(self._text)
 
     def begin_turn(self, turn: str) -> None:
-        """A turn takes the lane: chunks of turns before the last one are dropped from the log."""
-        self._stream.truncate(self.mark)
-        self.mark = self.offset
+        """A turn takes the lane: chunks of turns before the newest few are dropped from the log."""
+        self.marks = [*self.marks, self.offset][-KEPT_TURNS:]
+        self._stream.truncate(self.marks[0])
         self._turn = turn
 
     def begin_step(self, turn: str, step: int) -> None:

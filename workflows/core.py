@@ -31,6 +31,7 @@ class Core:
     Attributes:
         rolling: The run is about to continue as new: nobody is held any longer.
         closing: The session was asked to close.
+        closed: The session is closed, and the store has it.
         stopping: Turns that were asked to stop.
     """
 
@@ -41,6 +42,7 @@ class Core:
         self.trace = TraceLog(state)
         self.rolling = False
         self.closing = False
+        self.closed = False
         self.stopping: set[str] = set()
         self.after: asyncio.Task[None] | None = None
         self._first_event = workflow.info().get_current_history_length()

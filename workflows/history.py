@@ -9,10 +9,14 @@ from .core import Core, dump_content
 from .decode import encoded_size
 from .policies import STORE
 from .ports import StorePort
+from .requests import MAX_QUEUE_BYTES, queued_bytes
 from .state import TurnInput, TurnRecord
 from .steps import INLINE_TEXT_BYTES, ImportHistory, OpenTurn, Segment
 from .turn_end import TurnEnd
 from .turns import ReplaceHistory, TurnOutput, TurnTicket
+
+FULL_QUEUE_TEXT = 512
+"""Bytes of content that a turn keeps in the state when the queue is half full."""
 
 
 class History:
@@ -30,7 +34,9 @@ class History:
         """Move a queued turn's large content to the store; it runs once that is done."""
         taken = record.input
         content = Message(role="user", content=taken.content)
-        large = encoded_size(content) > INLINE_TEXT_BYTES
+        size = encoded_size(content)
+        full = size > FULL_QUEUE_TEXT and queued_bytes(self._core.state) > MAX_QUEUE_BYTES // 2
+        large = full or size > INLINE_TEXT_BYTES
         if not large and taken.history is None:
             return
         record.ready = False

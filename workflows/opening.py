@@ -6,7 +6,7 @@ from temporalio import workflow
 
 from .policies import STORE
 from .ports import StorePort
-from .requests import check_credentials
+from .requests import check_config, check_credentials
 from .state import SessionStart, SessionState
 from .steps import OpenedSession, OpenSession
 from .trace_log import TraceLog
@@ -21,6 +21,7 @@ async def open_session(start: SessionStart) -> SessionState:
         CredentialRefusedError: A raw key was sent.
     """
     check_credentials(start.config.credentials)
+    check_config(start.config)
     info = workflow.info()
     opened = await workflow.execute_activity_method(
         StorePort.open_session,

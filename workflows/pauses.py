@@ -101,7 +101,7 @@ class Pauses:
                 record.approved.append(call.id)
                 self._unask(record, call)
                 continue
-            taken = await self._result(call, result)
+            taken = await self._result(record, call, result)
             record.results.setdefault(call.id, taken)
         core.trace.add(
             "STATE_CHANGE",
@@ -160,7 +160,9 @@ class Pauses:
         self._end.show(record, "running")
         return True
 
-    async def _result(self, call: PlannedCall, result: HostResult) -> ToolResult:
+    async def _result(
+        self, record: TurnRecord, call: PlannedCall, result: HostResult
+    ) -> ToolResult:
         if result.approved is False:
             reason = result.reason or "no reason was given"
             return error_result(
@@ -168,11 +170,11 @@ class Pauses:
             )
         if result.is_error:
             facts = result.error or {}
-            code = str(facts.get("code") or "EXTERNAL_TOOL_ERROR")
+            code = str(facts.get("code") or "EXTERNAL_TOOL_ERROR")[:100]
             message = facts.get("message") or result.content or "the host reported an error"
             details = {k: v for k, v in facts.items() if k not in ("code", "message")}
             return error_result(call, ErrorInfo(code=code, message=str(message), details=details))
-        return await value_result(self._core, call, result.content)
+        return await value_result(self._core, record, call, result.content)
 
 
 def check_fits(record: TurnRecord, call: PlannedCall, result: HostResult) -> None:

@@ -16,6 +16,7 @@ from temporalio import workflow
 from ..personas.errors import (
     ConversationBusyError,
     CredentialRefusedError,
+    MessageTooLargeError,
     PersonaMismatchError,
     RequestMismatchError,
     SessionBusyError,
@@ -24,11 +25,18 @@ from ..personas.errors import (
     ValidationError,
 )
 from .core import Core
-from .state import MAX_QUEUE, RequestMemo, TurnInput, TurnRecord
+from .decode import encoded_size
+from .state import MAX_QUEUE, RequestMemo, SessionState, TurnInput, TurnRecord
+from .steps import SessionConfig
 from .turn_end import pending_calls
 from .turns import SubmitTurn
 
 _TURNS = uuid.UUID("5b0ad5a2-5bb1-5f0c-9a3f-1f6f5f3b9c55")
+
+MAX_SETTINGS_BYTES = 8 * 1024
+MAX_CONFIG_BYTES = 16 * 1024
+MAX_QUEUE_BYTES = 96 * 1024
+"""Bytes of all queued inputs together; content beyond half of it goes to the store at once."""
 
 _NOT_PART_OF_THE_INPUT = {
     "request_id",
@@ -70,9 +78,41 @@ def check_form(submit: SubmitTurn) -> None:
                 raise ValidationError("An image part takes exactly one of `url` and `blob`.")
         if not any(part.type == "image" or part.text.strip() for part in submit.content):
             raise ValidationError("The message is empty; send some text or an image.")
+    size = encoded_size(settings_of(submit))
+    if size > MAX_SETTINGS_BYTES:
+        raise MessageTooLargeError(
+            f"The suffix, options, models and sender of the message have {size} bytes and the "
+            f"limit is {MAX_SETTINGS_BYTES}; put long text into the message or the persona.",
+            details={"bytes": size, "limit": MAX_SETTINGS_BYTES},
+        )
     if submit.request_id is not None and not 0 < len(submit.request_id) <= 200:
         raise ValidationError(
             f"The request id has {len(submit.request_id)} characters; use 1 to 200."
+        )
+
+
+def settings_of(submit: SubmitTurn) -> dict[str, Any]:
+    """What a turn carries beside its content, as JSON."""
+    taken = {"suffix", "sender", "options", "model", "fallback"}
+    return submit.model_dump(mode="json", include=taken, exclude_none=True)
+
+
+def queued_bytes(state: SessionState) -> int:
+    """Bytes that the queue's inputs take in the state."""
+    return sum(encoded_size(record.input) for record in state.queue)
+
+
+def check_config(config: SessionConfig) -> None:
+    """Refuse settings that are too large to be carried.
+
+    Raises:
+        MessageTooLargeError: They are over 16 KB.
+    """
+    size = encoded_size(config)
+    if size > MAX_CONFIG_BYTES:
+        raise MessageTooLargeError(
+            f"The session's configuration has {size} bytes and the limit is {MAX_CONFIG_BYTES}.",
+            details={"bytes": size, "limit": MAX_CONFIG_BYTES},
         )
 
 
@@ -142,6 +182,12 @@ class Requests:
             )
         if submit.sends == "refuse" and (state.active or state.queue or state.paused):
             raise SessionBusyError("A turn is running; wait for it, or send with sends='queue'.")
+        if queued_bytes(state) + encoded_size(settings_of(submit)) > MAX_QUEUE_BYTES:
+            raise SessionBusyError(
+                f"The {len(state.queue)} queued turns fill the queue; send again when some have "
+                "ended.",
+                details={"queued": len(state.queue), "limit_bytes": MAX_QUEUE_BYTES},
+            )
         if len(state.queue) >= MAX_QUEUE:
             raise SessionBusyError(
                 f"{len(state.queue)} turns are queued and the limit is {MAX_QUEUE}; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
@@ -71,7 +72,7 @@ class GMISession:
     def __init__(self, start: SessionStart) -> None:
         self._start = start
         stream = WorkflowStream(prior_state=start.stream or first_stream_state())
-        self._chunks = ChunkLog(stream, start.stream_mark)
+        self._chunks = ChunkLog(stream, start.stream_marks)
         self._wanted = start.state is not None
         self._held = 0
         self._lane_closed = False
@@ -91,7 +92,17 @@ class GMISession:
 
     @workflow.run
     async def run(self, start: SessionStart) -> None:
-        """Serve the session."""
+        """Serve the session; a cancel from outside closes it."""
+        try:
+            await self._serve()
+        except asyncio.CancelledError:
+            if self._core is not None and not self._core.closed:
+                self._core.closing = True
+                self._stop(StopTurn())
+                await self._close()
+            raise
+
+    async def _serve(self) -> None:
         if self._core is None and not await self._open():
             return
         core = self._ready()
@@ -130,9 +141,8 @@ class GMISession:
                 return False
         try:
             state = await open_session(self._start)
-        except ActivityError as error:
-            info = info_from_activity(error)
-            self._open_error = error_from_code(info.code, info.message, info.details)
+        except (GMIError, ActivityError) as error:
+            self._open_error = open_error(error)
             await workflow.wait_condition(workflow.all_handlers_finished)
             return False
         self._assemble(Core(self._start, state, self._chunks))
@@ -212,7 +222,7 @@ class GMISession:
                 update={
                     "state": core.state,
                     "stream": self._chunks.carry(),
-                    "stream_mark": self._chunks.mark,
+                    "stream_marks": self._chunks.marks,
                     "expect_key": None,
                 }
             )
@@ -255,6 +265,7 @@ class GMISession:
         )
         if trace:
             core.trace.flushed(trace[-1].seq)
+        core.closed = True
         self._describe()
         self._chunks.detach()
         await workflow.wait_condition(workflow.all_handlers_finished)
@@ -563,6 +574,14 @@ class GMISession:
                 details={"turn": request.turn},
             )
         return StopAck(stopped=reached)
+
+
+def open_error(error: GMIError | ActivityError) -> GMIError:
+    """Why the session cannot be opened, as its callers are told."""
+    if isinstance(error, GMIError):
+        return error
+    info = info_from_activity(error)
+    return error_from_code(info.code, info.message, info.details)
 
 
 class refusing:

@@ -245,7 +245,7 @@ class SessionStart(BaseModel):
         search_attributes: Whether the namespace has the project's search attributes.
         state: Carried from the run before.
         stream: The chunk stream carried from the run before.
-        stream_mark: Offset in it at which the newest turn begins.
+        stream_marks: Offsets in it at which the newest turns begin.
     """
 
     session_id: str
@@ -257,4 +257,4 @@ class SessionStart(BaseModel):
     search_attributes: bool = False
     state: SessionState | None = None
     stream: WorkflowStreamState | None = None
-    stream_mark: int | None = None
+    stream_marks: list[int] = Field(default_factory=list)

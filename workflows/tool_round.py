@@ -33,9 +33,13 @@ from .turns import ErrorInfo
 NOT_RUN = "TOOL_NOT_RUN"
 EXTERNAL_NOT_RUN = "EXTERNAL_TOOL_NOT_RUN"
 OUTCOME_UNKNOWN = "TOOL_OUTCOME_UNKNOWN"
+INTERRUPTED = "TOOL_INTERRUPTED"
 DENIED = "TOOL_DENIED"
 RESULT_TOO_LARGE = "TOOL_RESULT_TOO_LARGE"
 RESULT_NOT_JSON = "TOOL_RESULT_NOT_JSON"
+
+MAX_ROUND_BYTES = 32 * 1024
+SMALL_BYTES = 512
 
 PauseReason = Literal["external", "approval", "lost"]
 
@@ -69,8 +73,18 @@ def not_run(call: PlannedCall, why: str, code: str = NOT_RUN) -> ToolResult:
     return error_result(call, ErrorInfo(code=code, message=f"The call was not run: {why}."))
 
 
-async def value_result(core: Core, call: PlannedCall, value: Any) -> ToolResult:
-    """The answer that holds ``value``; over 8 KB it is kept in the store, over 2 MB refused."""
+def interrupted(call: PlannedCall) -> ToolResult:
+    """The answer to a call that was running when its turn ended."""
+    why = "The call was stopped while it ran; what it had done by then is unknown."
+    return error_result(call, ErrorInfo(code=INTERRUPTED, message=why))
+
+
+async def value_result(core: Core, record: TurnRecord, call: PlannedCall, value: Any) -> ToolResult:
+    """The answer that holds ``value``; over 2 MB it is refused.
+
+    It is kept in the store when it is over 8 KB, or when the round's answers together are over
+    :data:`MAX_ROUND_BYTES`.
+    """
     try:
         text = result_text(value)
     except (TypeError, ValueError) as error:
@@ -78,7 +92,8 @@ async def value_result(core: Core, call: PlannedCall, value: Any) -> ToolResult:
     size = len(text.encode())
     if size > MAX_RESULT_BYTES:
         return error_result(call, too_large(size))
-    if size > INLINE_TEXT_BYTES:
+    held = sum(len((known.content or "").encode()) for known in record.results.values())
+    if size > INLINE_TEXT_BYTES or (size > SMALL_BYTES and held + size > MAX_ROUND_BYTES):
         [ref] = await core.put_blobs([text])
         return ToolResult(call_id=call.id, name=call.name, content_ref=ref)
     return ToolResult(call_id=call.id, name=call.name, content=text)
@@ -143,24 +158,28 @@ class ToolRound:
         """
         record = self._record
         asked: dict[str, PauseReason] = {}
-        running: list[asyncio.Task[None]] = []
+        running: dict[asyncio.Task[None], PlannedCall] = {}
         for call in record.open_calls():
             if call.route is None:
                 problem = call.problem or ErrorInfo(code="TOOL_ERROR", message="no route")
                 self._answer(call, error_result(call, problem))
-            elif call.route.external:
+        for call in record.open_calls():
+            if call.route is None or self._interrupted():
+                continue
+            if call.route.external:
                 asked[call.id] = "external"
             elif call.route.approval and call.id not in record.approved:
                 asked[call.id] = "approval"
             else:
-                running.append(asyncio.create_task(self._run_call(call)))
+                running[asyncio.create_task(self._run_call(call))] = call
         if running:
             await workflow.wait_condition(
                 lambda: all(task.done() for task in running) or self._interrupted()
             )
-            for task in running:
+            for task, call in running.items():
                 if not task.done():
                     task.cancel()
+                    self._answer(call, interrupted(call))
             for outcome in await asyncio.gather(*running, return_exceptions=True):
                 if isinstance(outcome, BaseException) and not isinstance(
                     outcome, asyncio.CancelledError
@@ -208,7 +227,8 @@ class ToolRound:
             )
             result = await self._read_value(call, raw)
         except ActivityError as error:
-            if record.turn in core.stopping:
+            if call.id in record.results or record.turn in core.stopping:
+                # It was answered as interrupted, or will be.
                 raise asyncio.CancelledError from error
             answer = self._read_failure(call, error)
             if answer is None:
@@ -235,7 +255,7 @@ class ToolRound:
             if outcome.ref is not None:
                 return ToolResult(call_id=call.id, name=call.name, content_ref=outcome.ref)
             value = outcome.value
-        return await value_result(self._core, call, value)
+        return await value_result(self._core, self._record, call, value)
 
     def _read_failure(self, call: PlannedCall, error: ActivityError) -> ToolResult | None:
         """The answer for a failed call, or ``None`` when the host is to be asked about it."""

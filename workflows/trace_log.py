@@ -11,6 +11,8 @@ from .state import SessionState
 from .trace import TraceEntry, TraceTail, TraceType
 
 MAX_DETAILS_BYTES = 2048
+MAX_PENDING_BYTES = 32 * 1024
+"""Bytes of entries that wait for the store; beyond it entries are cut short."""
 
 
 def bounded(value: Any, limit: int = 400) -> Any:
@@ -45,6 +47,10 @@ class TraceLog:
         """Add an entry; its message is cut at the persona's limit, its details at 2 KB."""
         state = self._state
         limit = state.rules.trace_max_message
+        waiting = sum(len(e.message) + encoded_size(e.details) for e in self.pending())
+        if waiting > MAX_PENDING_BYTES:
+            # The store takes them with the next step; until then the state has to stay small.
+            limit, details = min(limit, 100), {"cut": True}
         safe: dict[str, Any] = bounded(details or {})
         if encoded_size(safe) > MAX_DETAILS_BYTES:
             safe = bounded(safe, 60)

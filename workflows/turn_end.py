@@ -7,6 +7,7 @@ from temporalio.exceptions import ActivityError
 
 from ..personas.messages import Message
 from .core import Core
+from .decode import encoded_size
 from .failures import info_from_activity
 from .policies import STORE
 from .ports import StorePort
@@ -15,7 +16,11 @@ from .steps import CloseTurn, OpenTurn, PlacedMessage, PlannedCall, Segment, Sto
 from .tool_round import answer_open_calls, result_messages
 from .turns import ErrorInfo, PendingCall, ToolCallView, TurnCard, TurnOutput, TurnStatus
 
+MAX_RESPONSE_TEXT = 16 * 1024
 MAX_CALL_ARGUMENTS = 2048
+MAX_MADE_ARGUMENTS = 8 * 1024
+MAX_MADE = 200
+MAX_MODELS = 32
 
 
 class TurnEnd:
@@ -38,13 +43,17 @@ class TurnEnd:
     def failed(self, record: TurnRecord, error: ErrorInfo) -> None:
         """The turn cannot go on; its finished steps stay."""
         core = self._core
-        core.trace.add("ERROR", error.message, record.turn, {"code": error.code, **error.details})
+        core.trace.add(
+            "ERROR", error.message, record.turn, error.model_dump(mode="json", exclude={"message"})
+        )
+        if record.phase == "tools":
+            answer_open_calls(core, record, "the turn failed")
         core.chunks.say(
             "error",
             turn=record.turn,
             step=record.step,
             content=error.message,
-            error_details={"code": error.code, "message": error.message, **error.details},
+            error_details=error.model_dump(mode="json"),
         )
         self._cut(record, "failed", "the turn failed", "", error)
 
@@ -56,12 +65,14 @@ class TurnEnd:
     def mismatched(self, record: TurnRecord, error: ErrorInfo) -> None:
         """The turn's request id had been used long ago: the store's turn stays as it is."""
         core = self._core
-        core.trace.add("ERROR", error.message, None, {"code": error.code, **error.details})
+        core.trace.add(
+            "ERROR", error.message, None, error.model_dump(mode="json", exclude={"message"})
+        )
         core.chunks.say(
             "error",
             turn=record.turn,
             content=error.message,
-            error_details={"code": error.code, "message": error.message, **error.details},
+            error_details=error.model_dump(mode="json"),
         )
         self.known(record, self._output(record, "failed", [], error))
 
@@ -168,8 +179,7 @@ class TurnEnd:
                     step=record.step, index=len(placed), stored=StoredMessage(message=cut)
                 )
             )
-            if record.texts is not None:
-                record.texts += text
+            record.texts = joined_text(record.texts, text)
         layout = [*record.layout, *([len(placed)] if placed else [])]
         if record.layout:
             state.partials = [*state.partials, record.turn][-4:]
@@ -196,6 +206,8 @@ class TurnEnd:
         state.usage = state.usage + record.usage
         if record.model is not None:
             key = f"{record.provider}:{record.model}"
+            if key not in state.usage_by_model and len(state.usage_by_model) >= MAX_MODELS:
+                key = "others"
             known = state.usage_by_model.get(key)
             state.usage_by_model[key] = record.usage if known is None else known + record.usage
         state.turns += 1
@@ -301,9 +313,30 @@ def opened_turn(record: TurnRecord) -> OpenTurn:
     )
 
 
+def joined_text(before: str | None, more: str | None) -> str | None:
+    """A turn's text so far, or ``None`` once it is only in the store."""
+    if before is None or more is None:
+        return None
+    joined = before + more
+    return joined if len(joined.encode()) <= MAX_RESPONSE_TEXT else None
+
+
+def add_made(record: TurnRecord, calls: list[PlannedCall]) -> None:
+    """Add calls to those that the turn's output shows, within its bounds."""
+    room = MAX_MADE_ARGUMENTS - sum(encoded_size(view.arguments) for view in record.made)
+    for call in calls[: MAX_MADE - len(record.made)]:
+        view = call_view(call)
+        size = encoded_size(view.arguments)
+        if size > room:
+            view = view.model_copy(update={"arguments": {}})
+        else:
+            room -= size
+        record.made.append(view)
+
+
 def call_view(call: PlannedCall) -> ToolCallView:
     """A call as clients see it; large arguments are left to the store."""
-    large = call.arguments_ref is not None or len(repr(call.arguments)) > MAX_CALL_ARGUMENTS
+    large = call.arguments_ref is not None or encoded_size(call.arguments) > MAX_CALL_ARGUMENTS
     return ToolCallView(
         id=call.id,
         name=call.name,

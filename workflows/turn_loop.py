@@ -5,6 +5,7 @@ Deterministic: it decides and records; whatever touches the world is an activity
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -21,9 +22,7 @@ from .ports import ModelPort
 from .state import Pause, TurnRecord
 from .steps import HopFailure, RunStep, Segment, StepFailure, StepResult
 from .tool_round import ToolRound, result_messages
-from .turn_end import TurnEnd, call_view, input_message, opened_turn, preview_of
-
-MAX_RESPONSE_TEXT = 16 * 1024
+from .turn_end import TurnEnd, add_made, input_message, joined_text, opened_turn, preview_of
 
 Outcome = Literal["ended", "paused", "rolled"]
 
@@ -93,6 +92,7 @@ class TurnLoop:
         if not handle.done():
             text = core.chunks.live_text
             core.chunks.end_step()
+            handle.add_done_callback(let_go)
             handle.cancel()
             self._end.stopped(record, text)
             return False
@@ -200,13 +200,10 @@ class TurnLoop:
         record.usage = record.usage + result.usage
         record.warnings.extend(result.warnings[: max(0, 8 - len(record.warnings))])
         record.calls = list(result.calls)
-        record.made.extend(call_view(call) for call in result.calls)
+        add_made(record, result.calls)
         record.results = {}
         record.approved = []
-        if record.texts is not None:
-            joined = None if result.text is None else record.texts + result.text
-            fits = joined is not None and len(joined.encode()) <= MAX_RESPONSE_TEXT
-            record.texts = joined if fits else None
+        record.texts = joined_text(record.texts, result.text)
 
     def _trace_step(self, record: TurnRecord, result: StepResult) -> None:
         trace, turn = self._core.trace, record.turn
@@ -250,7 +247,7 @@ class TurnLoop:
             f"Hop {failure.hop} ({failure.provider}:{failure.model}) failed: "
             f"{failure.error.message}",
             record.turn,
-            {"hop": failure.hop, "code": failure.error.code, **failure.error.details},
+            {"hop": failure.hop, **failure.error.details},
         )
         if failure.usage is not None:
             record.usage = record.usage + failure.usage
@@ -316,6 +313,12 @@ class TurnLoop:
         )
         record.phase = "paused"
         self._end.paused(record)
+
+
+def let_go(handle: asyncio.Task[StepResult]) -> None:
+    """Look at what a stopped step came to, which nobody else does."""
+    if not handle.cancelled():
+        handle.exception()
 
 
 def path(record: TurnRecord) -> list[Segment]:

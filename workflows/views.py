@@ -32,6 +32,8 @@ AWAITING_TOOL = SearchAttributeKey.for_bool("GmiAwaitingTool")
 
 def status(core: Core) -> GMIState:
     """The session's state in one word."""
+    if core.closed:
+        return "shutdown"
     if core.closing:
         return "shutting_down"
     if core.state.active is not None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from gmi.personas.errors import GMIError
-from gmi.worker import Transcript
-from gmi.workflows.turns import HostResult
+from gmi.worker import Session, Transcript
+from gmi.workflows.turns import CloseSession, HostResult, StopTurn
 
 from ..conftest import MakeStage, Stage
 from ..support.scripted_model import Barrier, Call, Text
-
-
-async def runs_of(stage: Stage, session_id: str) -> int:
-    """How many runs the session's workflow has had."""
-    query = f"WorkflowId = 'gmi-session-{session_id}'"
-    return len([run async for run in stage.client.temporal.list_workflows(query)])
 
 
 async def test_two_hundred_messages_of_five_clients_arrive_once_and_in_order(
@@ -83,31 +80,36 @@ async def test_a_turn_of_twelve_rounds_is_carried_on_between_its_steps(stage: St
     assert [m.role for m in history] == ["user", *["assistant", "tool"] * 12, "assistant"]
 
 
-async def test_one_reader_follows_many_turns_across_continuations(stage: Stage) -> None:
+async def test_readers_follow_turns_across_continuations(stage: Stage) -> None:
     stage.model.on("turn", Text("a "), Text("b "), Text("c"))
     session = stage.session(roll_events=1)
     await session.initialize()
-    start = await session.feed.offset()
-    texts: dict[str, Transcript] = {}
-    gaps: list[int] = []
+    start = place = await session.feed.offset()
+    turns: list[str] = []
+    seen: dict[str, Transcript] = {}
     ids: list[str] = []
 
-    async def read() -> None:
-        ends = 0
+    async def watch() -> None:
+        nonlocal place
         async for item in session.feed.read(start):
-            texts.setdefault(item.chunk.turn, Transcript()).take(item.chunk)
+            assert item.gap == (item.offset != place)
+            place = item.offset + 1
             ids.append(item.chunk.chunk_id)
-            if item.gap:
-                gaps.append(item.offset)
-            ends += item.chunk.type == "final_response_marker"
-            if ends == 20:
+            seen.setdefault(item.chunk.turn, Transcript()).take(item.chunk)
+            if item.chunk.type == "final_response_marker" and len(turns) == 20:
                 return
 
-    reading = asyncio.create_task(read())
-    outputs = [await session.send(f"turn {n}", stream=True) for n in range(20)]
-    await asyncio.wait_for(reading, 30)
-    assert gaps == []
-    assert [texts[output.turn].text for output in outputs] == ["a b c"] * 20
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(watch())
+        for number in range(20):
+            stream = await session.stream(f"turn {number}")
+            turns.append(stream.turn)
+            transcript = Transcript()
+            async for chunk in stream:
+                transcript.take(chunk)
+            output = await stream.result()
+            assert transcript.text == stream.text == output.response_text == "a b c"
+    assert [seen[turn].text for turn in turns] == ["a b c"] * 20
     assert len(ids) == len(set(ids))
     assert (await session.state()).run >= 20
 
@@ -138,7 +140,8 @@ async def test_a_pause_and_a_queue_behind_it_are_carried_on(stage: Stage) -> Non
     assert output.response_text == "the red one"
     assert [o.response_text for o in await asyncio.gather(*later)] == ["now"] * 3
     turns = await session.turns()
-    assert [t["request_id"] for t in turns[1:]] == ["l0", "l1", "l2"]
+    assert sorted(t["request_id"] for t in turns[1:]) == ["l0", "l1", "l2"]
+    assert [t["seq"] for t in turns] == [1, 2, 3, 4]
 
 
 async def test_workers_killed_whenever_the_run_changes_lose_nothing(make_stage: MakeStage) -> None:
@@ -168,40 +171,59 @@ async def test_workers_killed_whenever_the_run_changes_lose_nothing(make_stage: 
     assert [m.role for m in history] == ["user", "assistant", "tool", "assistant"] * len(outputs)
 
 
-async def test_a_stop_that_comes_while_the_run_rolls_is_kept(stage: Stage) -> None:
-    # The store is slow to answer nothing here: signals are sent at every moment of many rolls.
-    for done in range(12):
-        stage.model.on("rounds", Call("echo", {"text": str(done)}), calls=done)
-    stage.model.on("rounds", Text("never stopped"), calls=12)
-    session = stage.session(roll_events=1, max_tool_iterations=12)
+@asynccontextmanager
+async def rolling(stage: Stage) -> AsyncIterator[tuple[Session, str]]:
+    """A session that is about to continue as new: it waits for the store, which is locked.
+
+    Yields:
+        The session, and its active turn; the store is free again at the end.
+    """
+    stage.model.on("first", Text("a"), Barrier("first"))
+    stage.model.on("second", Text("b"))
+    session = stage.session(roll_events=1)
     await session.initialize()
-    for delay in range(8):
-        stream = await session.stream("twelve rounds")
-        async for chunk in stream:
-            if chunk.type == "tool_result" and chunk.step == delay:
-                break
-        await session._signal("stop_turn", stop_of(stream.turn))
-        output = await asyncio.wait_for(session.wait(stream.turn), 20)
-        assert output.status == "stopped", delay
+    first = await session.stream("first")
+    await stage.model.reached("first")
+    other = sqlite3.connect(stage.directory / "gmi.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        run = (await session.state()).run
+        await session.stop(first.turn)
+        second = await session.stream("second", request_id="second")
+        async with asyncio.timeout(20):
+            while (await session.state()).active_turn != second.turn:
+                await asyncio.sleep(0.01)
+        assert (await session.state()).run in (run, run + 1)
+        yield session, second.turn
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
 
 
-def stop_of(turn: str):  # type: ignore[no-untyped-def]
-    from gmi.workflows.turns import StopTurn
-
-    return StopTurn(turn=turn)
+async def test_a_stop_that_comes_while_the_run_rolls_is_kept(stage: Stage) -> None:
+    async with rolling(stage) as (session, turn):
+        await session._signal("stop_turn", StopTurn(turn=turn))
+    output = await asyncio.wait_for(session.wait(turn), 30)
+    assert output.status == "stopped"
+    assert len(stage.model.requests) == 1
+    assert [t["status"] for t in await session.turns()] == ["stopped", "stopped"]
 
 
 async def test_a_close_that_comes_while_the_run_rolls_is_kept(stage: Stage) -> None:
-    for done in range(12):
-        stage.model.on("rounds", Call("echo", {"text": str(done)}), calls=done)
-    stage.model.on("rounds", Text("never closed"), calls=12)
-    for step in range(4):
-        session = stage.session(roll_events=1, max_tool_iterations=12)
-        await session.initialize()
-        stream = await session.stream("twelve rounds")
-        async for chunk in stream:
-            if chunk.type == "tool_result" and chunk.step == step:
-                break
-        await asyncio.wait_for(session.close(), 20)
-        assert (await session.turns())[0]["status"] == "stopped"
-        assert await runs_of(stage, session.id) > 1
+    async with rolling(stage) as (session, _):
+        handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
+        await handle.signal("close", CloseSession())
+    await asyncio.wait_for(handle.result(), 30)
+    assert [t["status"] for t in await session.turns()] == ["stopped", "stopped"]
+    assert (await session.state()).status == "shutdown"
+
+
+async def test_a_send_that_comes_while_the_run_rolls_is_answered_at_once(stage: Stage) -> None:
+    stage.model.on("third", Text("c"))
+    async with rolling(stage) as (session, turn):
+        sending = await asyncio.wait_for(session.stream("third"), 5)
+        again = await asyncio.wait_for(session.stream("second", request_id="second"), 5)
+        assert again.turn == turn
+    assert (await asyncio.wait_for(sending.result(), 30)).response_text == "c"
+    assert (await session.wait(turn)).response_text == "b"
+    assert [t["status"] for t in await session.turns()] == ["stopped", "done", "done"]

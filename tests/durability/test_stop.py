@@ -8,7 +8,7 @@ import time
 import pytest
 
 from gmi.worker import Session
-from gmi.workflows.turns import StopTurn
+from gmi.workflows.turns import StopAck, StopTurn
 
 from ..conftest import MakeStage, Stage
 from ..support.scripted_model import Barrier, Call, Hang, Text
@@ -53,7 +53,7 @@ async def test_a_running_turn_is_stopped_within_a_second(stage: Stage, streamed:
     assert (await session.send("next")).response_text == "answered"
     prompt = str(stage.model.requests[-1]["messages"])
     assert "some words" not in prompt
-    messages = [m["message"] for m in await session.messages() if m["turn"] == turn]
+    messages = [m["message"] async for m in session.read("messages", turn=turn)]
     if streamed:
         assert messages[-1]["content"] == "some words"
         assert messages[-1]["partial"] is True
@@ -79,7 +79,8 @@ async def test_finished_steps_are_kept_and_open_calls_answered(stage: Stage) -> 
     assert len(asked) == 3
     assert asked == answered
     assert "TOOL_NOT_RUN" in str(sent)
-    roles = [m["message"]["role"] for m in await session.messages() if m["turn"] == stream.turn]
+    kept = session.read("messages", turn=stream.turn)
+    roles = [m["message"]["role"] async for m in kept]
     assert roles == ["user", "assistant", "tool", "assistant", "tool", "tool"]
 
 
@@ -146,8 +147,6 @@ async def test_an_accepted_stop_is_never_done(stage: Stage) -> None:
     await session.initialize()
     for _ in range(15):
         stream = await session.stream("go")
-        from gmi.workflows.turns import StopAck
-
         ack = await session._update("stop_turn", StopTurn(turn=stream.turn), StopAck)
         output = await session.wait(stream.turn)
         assert (output.status == "stopped") == (stream.turn in ack.stopped)

@@ -87,8 +87,8 @@ async def test_a_message_over_a_megabyte_is_refused_with_its_size(stage: Stage) 
 
 async def test_a_message_just_under_a_megabyte_is_taken(stage: Stage) -> None:
     session = stage.session(model="openai:gpt-4.1")
-    stage.model.on("huge", Text("read it"))
-    assert (await session.send("huge " + "y" * 990_000)).response_text == "read it"
+    stage.model.on("enormous", Text("read it"))
+    assert (await session.send("enormous " + "y" * 990_000)).response_text == "read it"
     assert (await session.state()).state_bytes < 30_000
 
 
@@ -162,10 +162,21 @@ async def test_an_unknown_model_of_one_turn_fails_that_turn(stage: Stage) -> Non
 
 
 async def test_a_raw_key_is_refused_everywhere(stage: Stage) -> None:
-    config = {"credentials": {"openai": "sk-live-1234567890"}}
+    key = "sk-live-1234567890"
     with pytest.raises(CredentialRefusedError) as caught:
-        stage.session(**config)
-    assert "sk-live" not in caught.value.message
+        stage.session("raw-key", credentials={"openai": key})
+    assert key not in caught.value.message
+    handle = await stage.client.temporal.start_workflow(
+        "GMISession",
+        {"session_id": "raw-key", "user_id": "kim", "config": {"credentials": {"openai": key}}},
+        id="gmi-session-raw-key",
+        task_queue=stage.client.task_queue,
+    )
+    refusal = await foreign(stage, stage.session("raw-key"), "initialize")
+    assert refusal.type == "CREDENTIAL_REFUSED"
+    assert key not in refusal.message
+    await handle.result()
+    await usable(stage.session("raw-key"))
 
 
 async def test_a_credential_that_the_worker_does_not_allow_is_refused(stage: Stage) -> None:
@@ -254,8 +265,9 @@ async def test_a_request_id_is_known_after_the_session_has_forgotten_it(stage: S
     await session.messages()
     # A session whose workflow was ended from outside goes on from the store, with no memory of
     # its requests.
+    # Not by the same kind of call, which the server would answer by itself.
     await stage.client.temporal.get_workflow_handle(session.workflow_id).terminate()
-    again = await session.send("old-1", request_id="r1")
+    again = await (await session.stream("old-1", request_id="r1")).result()
     assert (again.turn, again.response_text) == (old.turn, "from then")
     assert len(stage.model.asked("old-1")) == 1
     await stage.client.temporal.get_workflow_handle(session.workflow_id).terminate()

@@ -206,17 +206,17 @@ async def test_the_finished_steps_of_a_failed_turn_are_shown_to_the_next(
 
 
 async def test_a_prompt_can_be_built_from_a_history_of_the_caller(stage: Stage) -> None:
-    stage.model.on("own-1", Text("x"))
-    stage.model.on("own-2", Call("echo", {"text": "z"}))
-    stage.model.on("own-2", Text("y"), calls=1)
+    stage.model.on("elsewhere-1", Text("x"))
+    stage.model.on("elsewhere-2", Call("echo", {"text": "z"}))
+    stage.model.on("elsewhere-2", Text("y"), calls=1)
     session = stage.session()
-    await session.send("own-1")
-    other = [said("user", "elsewhere"), said("assistant", "yes")]
-    await session.send("own-2", history=other)
-    assert words(stage, "own-2")[:3] == ["elsewhere", "yes", "own-2"]
-    assert [m["role"] for m in shown(stage, "own-2")][-2:] == ["assistant", "tool"]
+    await session.send("elsewhere-1")
+    other = [said("user", "told elsewhere"), said("assistant", "yes")]
+    await session.send("elsewhere-2", history=other)
+    assert words(stage, "elsewhere-2")[:3] == ["told elsewhere", "yes", "elsewhere-2"]
+    assert [m["role"] for m in shown(stage, "elsewhere-2")][-2:] == ["assistant", "tool"]
     history = await session.get_conversation_history()
-    assert [m.text for m in history if m.role == "user"] == ["own-1", "own-2"]
+    assert [m.text for m in history if m.role == "user"] == ["elsewhere-1", "elsewhere-2"]
 
 
 async def test_a_suffix_ends_the_system_message_of_its_turn(stage: Stage) -> None:
@@ -280,7 +280,7 @@ async def test_images_reach_the_model_by_address_and_by_value(stage: Stage) -> N
     ]
     assert (await session.state()).state_bytes < 30_000
     await session.send("image-2")
-    assert shown(stage, "image-2")[1] == shown(stage, "image-1")[-1]
+    assert shown(stage, "image-2")[1] == stage.model.asked("image-1")[0]["messages"][-1]
 
 
 async def test_an_image_that_the_model_cannot_take_is_a_typed_error(stage: Stage) -> None:

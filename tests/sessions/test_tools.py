@@ -102,10 +102,11 @@ async def test_a_tool_that_only_reads_is_tried_again(stage: Stage) -> None:
 
 
 async def test_a_tool_that_takes_too_long_is_an_error_result(stage: Stage) -> None:
+    before = len(stage.model.effects)
     answers = await ask(stage, "late-1", Call("overdue"), Call("overdue_once"))
     assert len(answers) == 2
     assert "TOOL_OUTCOME_UNKNOWN" in answers[1]["content"]
-    assert [e for e in stage.model.effects if e.startswith("overdue_once")] == ["overdue_once:1"]
+    assert stage.model.effects[before:] == ["overdue_once:1"]
 
 
 async def test_large_results_reach_the_model_whole_and_keep_the_history_small(
@@ -218,7 +219,16 @@ async def test_a_stop_in_a_round_leaves_every_call_answered(stage: Stage) -> Non
     await session.send("afterwards-1")
     shown = [m for m in stage.model.asked("afterwards-1")[-1]["messages"] if m["role"] == "tool"]
     assert [m["content"] == "a" for m in shown] == [True, False, False]
-    assert codes(shown[1:]) == ["TOOL_NOT_RUN", "TOOL_NOT_RUN"]
+    assert codes(shown[1:]) == ["TOOL_INTERRUPTED", "TOOL_INTERRUPTED"]
+
+
+async def test_fail_closed_starts_nothing_beside_a_call_that_cannot_run(stage: Stage) -> None:
+    before = len(stage.model.effects)
+    stage.model.on("closed-1", Call("charge", {"amount": 1}), Call("nonsense"))
+    output = await stage.session(tool_failure_mode="fail_closed").send("closed-1")
+    assert output.error is not None
+    assert output.error.code == "TOOL_ERROR"
+    assert stage.model.effects[before:] == []
 
 
 async def test_a_stream_that_is_held_up_in_a_model_step_can_be_stopped(stage: Stage) -> None:

@@ -86,7 +86,8 @@ async def test_a_failed_turn_leaves_an_error_with_its_details(stage: Stage) -> N
     assert types(trace) == ["INTERACTION_START", "WARNING", "ERROR", "INTERACTION_END"]
     error = trace[2]
     assert error.details["code"] == "LLM_PROVIDER_ERROR"
-    assert error.details["status"] == 400
+    assert error.details["details"]["status"] == 400
+    assert error.details["details"]["code"] == "odd"
 
 
 async def test_the_trace_is_read_while_a_turn_runs_and_after_the_close(stage: Stage) -> None:

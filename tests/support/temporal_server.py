@@ -20,7 +20,7 @@ FLAGS = (
     '--dynamic-config-value=history.timerProcessorMaxTimeShift="10ms"',
     "--dynamic-config-value=history.maxInFlightUpdates=1000",
     # By default a run that continues as new within its first second is held back to one.
-    '--dynamic-config-value=history.continueAsNewMinInterval="0s"',
+    '--dynamic-config-value=history.workflowIdReuseMinimalInterval="0s"',
     "--search-attribute=GmiPersona=Keyword",
     "--search-attribute=GmiUser=Keyword",
     "--search-attribute=GmiStatus=Keyword",

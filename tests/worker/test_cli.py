@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
+from typing import Any
 
 import pytest
 
@@ -182,23 +185,36 @@ async def test_a_closed_session_is_refused_and_a_new_send_opens_it_again(
     assert "I was shown 1 turn" in reopened.out
 
 
-async def test_watch_shows_a_turn_and_ends_when_the_session_closes(
+async def test_watch_shows_turns_and_ends_when_the_session_closes(
     gmi: CommandLine, session_id: str
 ) -> None:
     await gmi("send", session_id, "Hello")
     watching = await gmi.start("watch", session_id, "--json")
     assert watching.stdout is not None
+    # It shows what comes from its start on, and nobody else can know when that is.
+    seen = asyncio.create_task(_watched_turn(watching.stdout))
+    while not seen.done():
+        await gmi("send", session_id, "Hello", "--no-wait")
+    await seen
+
     asked = await gmi("send", session_id, "say exactly: watched", "--no-wait", "--json")
-    chunks = []
+    chunks = await _watched_turn(watching.stdout)
+    while chunks[0]["turn"] != asked.json["turn"]:
+        chunks = await _watched_turn(watching.stdout)
+    text = "".join(chunk["content"] for chunk in chunks if chunk["type"] == "text_delta")
+    assert text == "[offline stand-in] watched"
+    assert (await gmi("close", session_id)).code == 0
+    assert await asyncio.wait_for(watching.wait(), 30) == 0
+
+
+async def _watched_turn(lines: asyncio.StreamReader) -> list[dict[str, Any]]:
+    """The chunks that watch prints up to a turn's end."""
+    chunks: list[dict[str, Any]] = []
     while not chunks or chunks[-1]["type"] != "final_response_marker":
-        line = await watching.stdout.readline()
+        line = await lines.readline()
         assert line, "watch ended early"
         chunks.append(json.loads(line))
-    assert {chunk["turn"] for chunk in chunks} == {asked.json["turn"]}
-    text = "".join(c["content"] for c in chunks if c["type"] == "text_delta")
-    assert text == "[offline stand-in] watched"
-    await gmi("close", session_id)
-    assert await watching.wait() == 0
+    return chunks
 
 
 async def test_replay_fits_a_recorded_session(gmi: CommandLine, session_id: str) -> None:
@@ -268,11 +284,15 @@ async def test_an_unknown_persona_ends_with_4(gmi: CommandLine, session_id: str)
     ],
     ids=lambda words: str(words[0]),
 )
-async def test_an_unknown_session_ends_with_4(gmi: CommandLine, words: list[str]) -> None:
-    result = await gmi(*words)
-    assert result.code == 4
-    assert result.err.startswith("error: SESSION_UNKNOWN: ")
-    assert result.out == ""
+async def test_an_unknown_session_ends_with_4(
+    gmi: CommandLine, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = gmi.environ["TEMPORAL_ADDRESS"]
+    code = await asyncio.to_thread(run, [*words, "--address", address])
+    shown = capsys.readouterr()
+    assert code == 4
+    assert shown.err.startswith("error: SESSION_UNKNOWN: ")
+    assert shown.out == ""
 
 
 async def test_another_users_session_ends_with_5(gmi: CommandLine, session_id: str) -> None:
@@ -302,6 +322,32 @@ async def test_an_unknown_turn_is_not_stopped(gmi: CommandLine, session_id: str)
     result = await gmi("stop", session_id, "no-such-turn")
     assert result.code == 4
     assert result.err.startswith("error: TURN_UNKNOWN: ")
+
+
+async def test_ctrl_c_ends_a_command_with_130(gmi: CommandLine, session_id: str) -> None:
+    await gmi("send", session_id, "Hello")
+    watching = await gmi.start("watch", session_id)
+    assert watching.stderr is not None
+    assert b"Watching" in await watching.stderr.readline()
+    watching.send_signal(signal.SIGINT)
+    assert await asyncio.wait_for(watching.wait(), 30) == 130
+
+
+async def test_a_call_that_nobody_serves_says_so_while_it_waits(
+    gmi: CommandLine, session_id: str
+) -> None:
+    sending = await gmi.start("send", session_id, "Hello", "--task-queue", "nobody")
+    assert sending.stderr is not None
+    told = await asyncio.wait_for(sending.stderr.readline(), 30)
+    assert b"No worker polls the task queue 'nobody'" in told
+    sending.kill()
+    await sending.wait()
+
+
+async def test_the_user_can_come_from_the_environment(gmi: CommandLine, session_id: str) -> None:
+    ada = CommandLine(gmi.directory, {**gmi.environ, "GMI_USER": "ada"})
+    assert (await ada("send", session_id, "Hello")).code == 0
+    assert (await gmi("send", session_id, "Hello")).code == 5
 
 
 @pytest.mark.parametrize("words", [["list"], ["send", "s", "Hello"], ["doctor"]])

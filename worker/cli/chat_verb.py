@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from ...personas.errors import GMIError, SessionNotFoundError
-from ...workflows.turns import TurnOutput
+from ...workflows.turns import PendingCall, TurnOutput
 from ..client import Client
 from ..dev_server import answers
 from ..session import Session
@@ -75,6 +75,10 @@ class Chat:
         session: The session.
         local: The server and worker that were started for it, if any.
         painter: Shows the turns.
+        told_offline: Whether it was said that no model answers.
+        persona: The persona that speaks.
+        turns: Turns made before.
+        waiting: Calls that an earlier conversation left waiting.
     """
 
     def __init__(
@@ -86,6 +90,9 @@ class Chat:
         self.local = local
         self.painter = Painter(context.output.console)
         self.told_offline = False
+        self.persona: str | None = None
+        self.turns = 0
+        self.waiting: list[PendingCall] = []
 
     @classmethod
     async def start(cls, context: Context, *, quiet: bool) -> Chat:

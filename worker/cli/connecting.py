@@ -24,6 +24,7 @@ from ...workflows.steps import SessionConfig
 from ..client import Client, has_search_attributes
 from ..connection import connect
 from ..dev_server import HOST, find_dev_server
+from ..plugin import GMIPlugin
 from ..session import Session
 from .arguments import Context
 from .exit_codes import SERVER_UNREACHABLE
@@ -89,6 +90,7 @@ async def connected(context: Context, address: str | None = None) -> Client:
             namespace=context.args.namespace,
             profile=context.args.profile,
             config_file=context.args.config_file,
+            plugin=GMIPlugin(context.settings),
         )
     except ConfigurationError as error:
         if "address" not in error.details:

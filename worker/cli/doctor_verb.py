@@ -20,6 +20,7 @@ from ...activities.store.engine import database_url
 from ...personas.errors import GMIError
 from ...personas.loader import load_catalog
 from ..client import SEARCH_ATTRIBUTES, Client
+from ..dev_server import SEARCH_ATTRIBUTE_TYPES
 from ..settings import Settings
 from .arguments import Context, Grammar
 from .connecting import connected, polling_workers
@@ -122,10 +123,7 @@ async def _search_attributes(client: Client, address: str) -> Finding:
     ]
     if not missing:
         return Finding("search attributes", "ok", ", ".join(SEARCH_ATTRIBUTES))
-    words = " ".join(
-        f"--name {name} --type {'Bool' if name == 'GmiAwaitingTool' else 'Keyword'}"
-        for name in missing
-    )
+    words = " ".join(f"--name {name} --type {SEARCH_ATTRIBUTE_TYPES[name]}" for name in missing)
     return Finding(
         "search attributes",
         "warning",

@@ -18,8 +18,6 @@ from ..settings import DATA_DIRECTORY, Settings
 
 WORKER_LOG = "worker.log"
 
-# A person who ends it does not wait for a running reply; it goes on with the next start.
-_SHUTDOWN_SECONDS = "5"
 _END_SECONDS = 40.0
 
 
@@ -114,7 +112,6 @@ class Local:
                     stdin=asyncio.subprocess.PIPE,
                     stdout=asyncio.subprocess.PIPE,
                     stderr=log,
-                    env={"GMI_SHUTDOWN_TIMEOUT": _SHUTDOWN_SECONDS, **os.environ},
                     start_new_session=True,
                 )
             assert self._process.stdout is not None

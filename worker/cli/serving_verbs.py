@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import logging
 import signal
 import sys
@@ -17,6 +18,9 @@ from .arguments import Context, Grammar
 from .connecting import configured_namespace, connected
 from .exit_codes import ExitCode
 from .local import Local
+
+OWNED_SHUTDOWN_SECONDS = 5.0
+"""A person who ends a chat does not wait for a running reply; the next start goes on with it."""
 
 NO_KEY = (
     "No key is set, so the offline stand-in answers: it understands nothing. For a real model set "
@@ -41,6 +45,10 @@ async def worker(context: Context) -> int:
     stop = asyncio.Event()
     if context.args.with_owner:
         _stop_with_owner(stop)
+        settings = dataclasses.replace(
+            settings, shutdown_timeout=min(settings.shutdown_timeout, OWNED_SHUTDOWN_SECONDS)
+        )
+        context = dataclasses.replace(context, settings=settings)
     client = await connected(context)
 
     def ready() -> None:

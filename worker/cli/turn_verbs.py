@@ -94,6 +94,7 @@ async def watch(context: Context) -> int:
     client = await connected(context)
     session = await open_session(context, client)
     painter = Painter(context.output.console)
+    context.output.note(f"Watching {session.id}; Ctrl-C ends it.")
     turn: str | None = None
     async for chunk in _until_closed(client, session):
         if context.output.as_json:
