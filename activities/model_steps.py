@@ -23,6 +23,7 @@ from ..personas.errors import (
 from ..personas.messages import Message, Usage
 from ..personas.prompt import AssembledPrompt, PromptContext, assemble
 from ..workflows.chunks import bill_item
+from ..workflows.drafts import closing_output
 from ..workflows.failures import as_error_info
 from ..workflows.ports import ModelPort, implements
 from ..workflows.steps import (
@@ -46,7 +47,7 @@ from .gateway.registry import ProviderRegistry
 from .handing_on import handing_on
 from .progress import Progress, beating
 from .reply import Reply, planned_calls, unique_calls
-from .store.protocol import History, Store, UsageRow
+from .store.protocol import Closing, History, Store, UsageRow
 
 DEFAULT_HISTORY = 20
 SMALLER_WINDOWS = 3
@@ -231,19 +232,9 @@ class StepAttempt:
         message = Message(
             role="assistant", content=text or None, calls=calls, replay=finished.replay
         )
-        await port.store.save_reply(
-            request.at,
-            self._attempt,
-            step=request.step,
-            index=new,
-            reply=message,
-            usage=self._usage_row(hop, "done", usage),
-        )
-        await sender.finish()
-        planned = await planned_calls(calls, toolset, port.store)
-        return StepResult(
+        result = StepResult(
             text=text if len(text.encode()) <= RESULT_TEXT_BYTES else None,
-            calls=planned,
+            calls=await planned_calls(calls, toolset, port.store),
             finish_reason=finished.finish_reason,
             usage=usage,
             failures=self._progress.failures,
@@ -254,12 +245,33 @@ class StepAttempt:
             message_id=finished.message_id,
             service_tier=finished.service_tier,
             written=new + 1,
-            chunks=sender.count,
             attempt=self._attempt,
+            closed=request.draft is not None and not calls,
             prompt_messages=len(prompt.messages),
             prompt_tokens=prompt.estimated_tokens,
             left_out=left_out(history, prompt),
             warnings=[*self._warnings, *prompt.warnings],
+        )
+        await port.store.save_reply(
+            request.at,
+            self._attempt,
+            step=request.step,
+            index=new,
+            reply=message,
+            usage=self._usage_row(hop, "done", usage),
+            closing=self._closing(result),
+        )
+        await sender.finish()
+        return result.model_copy(update={"chunks": sender.count})
+
+    def _closing(self, result: StepResult) -> Closing | None:
+        """The end of the turn, when this step is its last."""
+        request = self._request
+        if request.draft is None or not result.closed:
+            return None
+        return Closing(
+            output=closing_output(request.draft, request.at, result),
+            messages=request.expect_messages + result.written,
         )
 
     async def _history(self, limit: int) -> History:

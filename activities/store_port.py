@@ -15,6 +15,7 @@ from ..personas.errors import (
     StaleWriteError,
     StoreError,
 )
+from ..personas.history import SUMMARY_PREFIX
 from ..personas.messages import Message
 from ..workflows.failures import refusal
 from ..workflows.ports import StorePort, implements
@@ -220,6 +221,4 @@ def importable(message: Message) -> Message:
     """A message as a history takes it: a summary becomes a system message."""
     if message.role != "summary":
         return message
-    return message.model_copy(
-        update={"role": "system", "content": f"Summary of what was said before: {message.text}"}
-    )
+    return message.model_copy(update={"role": "system", "content": SUMMARY_PREFIX + message.text})

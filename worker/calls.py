@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from temporalio.client import (
+    WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
@@ -77,7 +78,11 @@ def refusal_in(error: BaseException) -> GMIError | None:
     """The session's own answer in a failed call, or ``None`` when it gave none."""
     if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
         return SessionNotFoundError("The session is not running; send something to start it.")
-    if isinstance(error, WorkflowQueryFailedError | WorkflowQueryRejectedError):
+    if isinstance(error, WorkflowQueryRejectedError):
+        if error.status == WorkflowExecutionStatus.CONTINUED_AS_NEW:
+            return None
+        return SessionNotFoundError("The session is not running; send something to start it.")
+    if isinstance(error, WorkflowQueryFailedError):
         return ProcessingError(f"The session could not answer: {error}")
     if not isinstance(error, WorkflowUpdateFailedError | WorkflowFailureError):
         return None
@@ -96,4 +101,6 @@ def passing(error: BaseException) -> bool:
     if isinstance(error, WorkflowUpdateFailedError):
         cause = error.cause
         return isinstance(cause, ApplicationError) and cause.type == _COMPLETED_UNDER_US
+    if isinstance(error, WorkflowQueryRejectedError):
+        return error.status == WorkflowExecutionStatus.CONTINUED_AS_NEW
     return isinstance(error, RPCError) and error.status in _PASSING

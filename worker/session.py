@@ -12,7 +12,7 @@ from ..personas.errors import GMIError, SessionClosedError, SessionNotFoundError
 from ..personas.messages import Message, Part
 from ..personas.options import CompletionOptions
 from ..workflows.chunks import Chunk
-from ..workflows.requests import check_form, input_digest
+from ..workflows.requests import check_form
 from ..workflows.turns import (
     CloseSession,
     HopSpec,
@@ -317,14 +317,15 @@ class Session(SessionReads):
             stream=stream,
             max_tool_iterations=max_tool_iterations,
         )
-        check_form(submit)
         check_size(submit)
+        check_form(submit)
         return submit
 
     async def _submitted(self, submit: SubmitTurn, *, hold: bool = True) -> TurnTicket:
         submit = submit.model_copy(update={"hold": hold})
-        update_id = f"{submit.request_id}-{input_digest(submit)}-{'hold' if hold else 'ticket'}"
-        ticket = await self._update("submit_turn", submit, TurnTicket, update_id=update_id)
+        # Not the request's id: a run that was ended from outside would go on giving the answer
+        # of its last call. The session itself makes one turn of a request.
+        ticket = await self._update("submit_turn", submit, TurnTicket)
         self.key = ticket.session_key
         return ticket
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy
 
-from ..personas.errors import MessageTooLargeError, SessionNotFoundError
+from ..personas.errors import MessageTooLargeError, SessionNotFoundError, ValidationError
 from ..workflows.decode import MAX_INPUT_BYTES, encoded_size
 from ..workflows.requests import check_credentials
 from ..workflows.session import GMISession
@@ -175,11 +175,18 @@ class SessionCalls:
 
         await calling(call)
 
-    async def _query(self, name: str, payload: BaseModel | None, result: type[T]) -> T:
+    async def _query(
+        self, name: str, payload: BaseModel | None, result: type[T], *, running: bool = False
+    ) -> T:
+        """Ask a query; with ``running`` a session that does not run is not asked."""
+        condition = QueryRejectCondition.NOT_OPEN if running else None
+
         async def call() -> T:
             handle = self._handle()
             args = [] if payload is None else [payload]
-            answer: T = await handle.query(name, args=args, result_type=result)
+            answer: T = await handle.query(
+                name, args=args, result_type=result, reject_condition=condition
+            )
             return answer
 
         return await calling(call)
@@ -193,8 +200,15 @@ def check_size(payload: BaseModel) -> None:
 
     Raises:
         MessageTooLargeError: It is over 1 MB; the details name its size and the limit.
+        ValidationError: JSON cannot hold it.
     """
-    size = encoded_size(payload)
+    try:
+        size = encoded_size(payload)
+    except (ValueError, TypeError) as error:
+        raise ValidationError(
+            f"The input cannot be written as JSON: {error}. Send text without half characters, "
+            "and values of JSON's own kinds."
+        ) from error
     if size > MAX_INPUT_BYTES:
         raise MessageTooLargeError(
             f"The input has {size} bytes and the limit is {MAX_INPUT_BYTES}; keep large content "

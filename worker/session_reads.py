@@ -7,7 +7,12 @@ import base64
 from datetime import datetime
 from typing import Any
 
-from ..personas.errors import RequestMismatchError, SessionNotFoundError, TurnNotFoundError
+from ..personas.errors import (
+    RequestMismatchError,
+    SessionClosedError,
+    SessionNotFoundError,
+    TurnNotFoundError,
+)
 from ..personas.messages import Message
 from ..personas.schema import Persona
 from ..workflows.trace import TraceEntry, TraceTail
@@ -55,6 +60,7 @@ class SessionReads(SessionCalls):
 
         Raises:
             TurnNotFoundError: The session never made this turn.
+            SessionClosedError: The session was ended from outside while the turn ran.
         """
         view = await self._view(turn)
         if view.output is not None and not _is_mismatch(view.output):
@@ -63,7 +69,7 @@ class SessionReads(SessionCalls):
 
     async def _view(self, turn: str) -> TurnView:
         try:
-            return await self._query("get_turn", AwaitTurn(turn=turn), TurnView)
+            return await self._query("get_turn", AwaitTurn(turn=turn), TurnView, running=True)
         except SessionNotFoundError:
             return TurnView()
 
@@ -78,8 +84,16 @@ class SessionReads(SessionCalls):
                 # It ended a moment ago, and its end is still being written.
                 return None
             raise
-        output = page.items[0].get("output") if page.items else None
-        return None if output is None else TurnOutput.model_validate(output)
+        found = page.items[0]
+        if found["output"] is not None:
+            return TurnOutput.model_validate(found["output"])
+        if view.card is None and found["status"] not in FINAL_STATUSES:
+            raise SessionClosedError(
+                "The session was ended from outside while the turn ran; send the message again, "
+                "with the same request id.",
+                details={"turn": turn},
+            )
+        return None
 
     async def complete(self, output: TurnOutput) -> TurnOutput:
         """The output with its whole text, which the session does not carry when it is long.

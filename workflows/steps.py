@@ -10,7 +10,7 @@ from pydantic import Field
 from ..personas.messages import Message, Usage, Wire
 from ..personas.options import CompletionOptions
 from .trace import TraceEntry
-from .turns import ErrorInfo, HopSpec, TurnKind, TurnOutput, TurnStatus
+from .turns import ErrorInfo, HopSpec, ToolCallView, TurnKind, TurnOutput, TurnStatus
 
 INLINE_TEXT_BYTES = 8 * 1024
 """A text over this size is kept in the store, and carried as a digest."""
@@ -194,6 +194,18 @@ class OpenTurn(Wire):
     created_at: datetime
 
 
+class TurnDraft(Wire):
+    """What a turn has come to before a step; see :mod:`.drafts`."""
+
+    request_id: str
+    text: str = ""
+    tool_calls: list[ToolCallView] = Field(default_factory=list)
+    usage: Usage = Usage()
+    warnings: list[str] = Field(default_factory=list)
+    limit_reached: bool = False
+    steps: int = 0
+
+
 class RunStep(Wire):
     """Input of ``gmi.model.run_step``: where the turn stands, and what is new since the last step.
 
@@ -205,10 +217,10 @@ class RunStep(Wire):
         expect_messages: Messages of this turn that earlier steps wrote.
         new: Messages since the last step: the input, or the results of a tool round.
         history_ref: A history given by the caller, to be used instead of the session's.
-        history_floor: Turn sequence at or below which the history is hidden.
         with_tools: Whether tools are offered.
         start_hop: Hop that served the turn's last step.
         trace: Trace entries since the last write.
+        draft: The turn so far; a step that turns out to be the last then ends the turn itself.
     """
 
     at: At
@@ -234,6 +246,7 @@ class RunStep(Wire):
     credentials: dict[str, str] = Field(default_factory=dict)
     stream: bool = True
     trace: list[TraceEntry] = Field(default_factory=list)
+    draft: TurnDraft | None = None
 
 
 class Route(Wire):
@@ -307,6 +320,7 @@ class StepResult(Wire):
         written: Messages that this step wrote, its new ones and the reply.
         chunks: Chunk items that the serving attempt sent.
         attempt: The activity attempt that served.
+        closed: The reply is the turn's answer, and the turn's end is recorded.
     """
 
     existing: TurnOutput | None = None
@@ -324,6 +338,7 @@ class StepResult(Wire):
     written: int = 0
     chunks: int = 0
     attempt: int = 1
+    closed: bool = False
     prompt_messages: int = 0
     prompt_tokens: int = 0
     left_out: LeftOut | None = None

@@ -8,6 +8,7 @@ from temporalio.exceptions import ActivityError
 from ..personas.messages import Message
 from .core import Core
 from .decode import encoded_size
+from .drafts import joined_text
 from .failures import info_from_activity
 from .policies import STORE
 from .ports import StorePort
@@ -16,7 +17,6 @@ from .steps import CloseTurn, OpenTurn, PlacedMessage, PlannedCall, Segment, Sto
 from .tool_round import answer_open_calls, result_messages
 from .turns import ErrorInfo, PendingCall, ToolCallView, TurnCard, TurnOutput, TurnStatus
 
-MAX_RESPONSE_TEXT = 16 * 1024
 MAX_CALL_ARGUMENTS = 2048
 MAX_MADE_ARGUMENTS = 8 * 1024
 MAX_MADE = 200
@@ -33,12 +33,15 @@ class TurnEnd:
     def __init__(self, core: Core) -> None:
         self._core = core
 
-    def done(self, record: TurnRecord) -> None:
-        """The model answered."""
+    def done(self, record: TurnRecord, recorded: int | None = None) -> None:
+        """The model answered; ``recorded`` is the counter under which its step ended the turn."""
         state = self._core.state
         state.head, state.depth = record.turn, record.depth
         state.partials = []
-        self._finish(record, "done", messages=[], layout=record.layout)
+        if recorded is None:
+            self._finish(record, "done", messages=[], layout=record.layout)
+        else:
+            self._settle(record, "done", recorded, None)
 
     def failed(self, record: TurnRecord, error: ErrorInfo) -> None:
         """The turn cannot go on; its finished steps stay."""
@@ -194,10 +197,44 @@ class TurnEnd:
         layout: list[int],
         error: ErrorInfo | None = None,
     ) -> None:
+        """End a turn and record its end."""
         core, state = self._core, self._core.state
         at = core.at(record.turn)
+        output = self._settle(record, status, at.counter, error)
+        trace = core.trace.pending()
+        close = CloseTurn(
+            at=at,
+            status=status,
+            output=output,
+            opening=None if record.opened else opened_turn(record),
+            layout=layout,
+            messages=messages,
+            trace=trace,
+            head=state.head,
+        )
+
+        async def write() -> None:
+            try:
+                await workflow.execute_activity_method(
+                    StorePort.close_turn, close, summary=f"close turn {record.seq}", **STORE
+                )
+            except ActivityError as error:
+                # Not a reason for the session to die: the next step finds the store behind.
+                info = info_from_activity(error)
+                core.trace.add("ERROR", f"The turn was not recorded: {info.message}", record.turn)
+                return
+            if trace:
+                core.trace.flushed(trace[-1].seq)
+
+        core.run_after(write)
+
+    def _settle(
+        self, record: TurnRecord, status: TurnStatus, counter: int, error: ErrorInfo | None
+    ) -> TurnOutput:
+        """Bring the session's state up to a turn's end, and tell everybody who waits for it."""
+        core, state = self._core, self._core.state
         output = self._output(record, status, record.made, error).model_copy(
-            update={"write_counter": at.counter}
+            update={"write_counter": counter}
         )
         state.active = None if state.active is record else state.active
         state.paused = [other for other in state.paused if other is not record]
@@ -227,33 +264,8 @@ class TurnEnd:
             is_final=True,
             usage=output.usage,
         )
-        trace = core.trace.pending()
-        close = CloseTurn(
-            at=at,
-            status=status,
-            output=output,
-            opening=None if record.opened else opened_turn(record),
-            layout=layout,
-            messages=messages,
-            trace=trace,
-            head=state.head,
-        )
-
-        async def write() -> None:
-            try:
-                await workflow.execute_activity_method(
-                    StorePort.close_turn, close, summary=f"close turn {record.seq}", **STORE
-                )
-            except ActivityError as error:
-                # Not a reason for the session to die: the next step finds the store behind.
-                info = info_from_activity(error)
-                core.trace.add("ERROR", f"The turn was not recorded: {info.message}", record.turn)
-                return
-            if trace:
-                core.trace.flushed(trace[-1].seq)
-
-        core.run_after(write)
         state.trim()
+        return output
 
     def _output(
         self,
@@ -311,14 +323,6 @@ def opened_turn(record: TurnRecord) -> OpenTurn:
         toolset_digest=record.toolset_digest,
         created_at=record.created_at,
     )
-
-
-def joined_text(before: str | None, more: str | None) -> str | None:
-    """A turn's text so far, or ``None`` once it is only in the store."""
-    if before is None or more is None:
-        return None
-    joined = before + more
-    return joined if len(joined.encode()) <= MAX_RESPONSE_TEXT else None
 
 
 def add_made(record: TurnRecord, calls: list[PlannedCall]) -> None:

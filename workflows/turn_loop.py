@@ -16,13 +16,14 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from ..personas.errors import RequestMismatchError, ToolError
 from .chunks import ChunkItem, usage_content
 from .core import Core
+from .drafts import draft_of, joined_text, with_warnings
 from .failures import as_error_info, info_from_activity, root_cause
 from .policies import STEP
 from .ports import ModelPort
 from .state import Pause, TurnRecord
 from .steps import HopFailure, RunStep, Segment, StepFailure, StepResult
 from .tool_round import ToolRound, result_messages
-from .turn_end import TurnEnd, add_made, input_message, joined_text, opened_turn, preview_of
+from .turn_end import TurnEnd, add_made, input_message, opened_turn, preview_of
 
 Outcome = Literal["ended", "paused", "rolled"]
 
@@ -115,7 +116,7 @@ class TurnLoop:
         if record.turn in core.stopping:
             self._end.stopped(record)
         else:
-            self._end.done(record)
+            self._end.done(record, request.at.counter if result.closed else None)
         return False
 
     def _request(self, record: TurnRecord) -> RunStep:
@@ -163,6 +164,7 @@ class TurnLoop:
             credentials=state.config.credentials,
             stream=record.input.stream,
             trace=core.trace.pending(),
+            draft=draft_of(record),
         )
 
     def _take(self, record: TurnRecord, result: StepResult) -> None:
@@ -198,7 +200,7 @@ class TurnLoop:
         record.provider, record.model = result.provider, result.model
         record.finish_reason = result.finish_reason
         record.usage = record.usage + result.usage
-        record.warnings.extend(result.warnings[: max(0, 8 - len(record.warnings))])
+        record.warnings = with_warnings(record.warnings, result.warnings)
         record.calls = list(result.calls)
         add_made(record, result.calls)
         record.results = {}

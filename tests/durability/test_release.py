@@ -11,7 +11,12 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from gmi.personas.errors import GMIError, SessionNotFoundError, SessionUserMismatchError
+from gmi.personas.errors import (
+    GMIError,
+    SessionClosedError,
+    SessionNotFoundError,
+    SessionUserMismatchError,
+)
 from gmi.worker import Session
 from gmi.workflows.turns import SubmitTurn, TurnTicket
 
@@ -100,6 +105,8 @@ async def test_a_terminated_session_goes_on_from_the_store(stage: Stage) -> None
             break
     handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
     await handle.terminate("by an operator")
+    with pytest.raises(SessionClosedError, match="same request id"):
+        await asyncio.wait_for(stream.result(), 30)
     again = await session.stream("long", request_id="r2")
     stage.model.open("mid")
     output = await asyncio.wait_for(again.result(), 30)

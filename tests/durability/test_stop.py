@@ -78,7 +78,8 @@ async def test_finished_steps_are_kept_and_open_calls_answered(stage: Stage) -> 
     answered = [m["tool_call_id"] for m in sent if m["role"] == "tool"]
     assert len(asked) == 3
     assert asked == answered
-    assert "TOOL_NOT_RUN" in str(sent)
+    # It had begun, so nobody can say that it did not run.
+    assert "Error from slow" in str(sent)
     kept = session.read("messages", turn=stream.turn)
     roles = [m["message"]["role"] async for m in kept]
     assert roles == ["user", "assistant", "tool", "assistant", "tool", "tool"]

@@ -79,6 +79,8 @@ async def shared(
         "GMI_TOOLS": "served_tools",
         "PYTHONPATH": str(Path(__file__).parent.parent / "support"),
         "GMI_SHUTDOWN_TIMEOUT": "2",
+        "GMI_CREDENTIALS": "TENANT_KEY",
+        "TENANT_KEY": f"{SECRET}-tenant",
         "TEST_MODEL": f"http://127.0.0.1:{model.port}",
         "TEST_REMOTE_QUEUE": f"{queue}-remote",
     }

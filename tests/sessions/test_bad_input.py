@@ -13,7 +13,6 @@ from temporalio.exceptions import ApplicationError
 from gmi.personas.errors import (
     ConfigurationError,
     CredentialRefusedError,
-    GMIError,
     MessageTooLargeError,
     PermissionDeniedError,
     PersonaMismatchError,
@@ -27,10 +26,11 @@ from gmi.personas.errors import (
     TurnNotFoundError,
     ValidationError,
 )
-from gmi.personas.messages import ImagePart, TextPart
+from gmi.personas.messages import ImagePart, Message, TextPart
 from gmi.personas.options import CompletionOptions
 from gmi.worker import Session
 from gmi.workflows import SessionConfig
+from gmi.workflows.turns import HostResult
 
 from ..conftest import Stage
 from ..support.scripted_model import Barrier, Text
@@ -315,5 +315,14 @@ async def test_a_session_id_that_cannot_be_used_is_refused(stage: Stage, bad: st
         stage.client.session(bad or " ", user_id="kim")
 
 
-async def test_every_refusal_is_an_error_of_ours() -> None:
-    assert issubclass(MessageTooLargeError, GMIError)
+@pytest.mark.parametrize("content", ["half \ud800", "\udfff"])
+async def test_text_that_json_cannot_hold_is_refused(stage: Stage, content: str) -> None:
+    session = stage.session()
+    with pytest.raises(ValidationError, match="cannot be written as JSON"):
+        await session.send(content)
+    for bad in (content, object()):
+        with pytest.raises(ValidationError):
+            await session.answer([HostResult(call_id="c", content=bad)])
+    with pytest.raises(ValidationError):
+        await session.replace_history([Message(role="user", content=content)])
+    await usable(session)

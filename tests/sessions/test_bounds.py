@@ -43,11 +43,9 @@ async def test_a_full_queue_of_large_messages_is_carried_small(stage: Stage) -> 
     session = stage.session()
     first = await session.stream("full-start")
     await stage.model.reached("full")
-    queued = []
+    queued = [await session.stream(f"full-next {n} " + "m" * 7000) for n in range(32)]
     with pytest.raises(SessionBusyError) as caught:
-        for n in range(40):
-            queued.append(await session.stream(f"full-next {n} " + "m" * 7000))
-    assert len(queued) == 32
+        await session.stream("one too many")
     assert caught.value.details["queued"] == 32
     assert (await session.state()).state_bytes < MAX_STATE
     stage.model.open("full")
@@ -81,11 +79,15 @@ async def test_a_queue_of_large_settings_refuses_more(stage: Stage) -> None:
     session = stage.session()
     first = await session.stream("settings-start")
     await stage.model.reached("settings")
-    with pytest.raises(SessionBusyError):
-        for n in range(32):
-            await session.stream(f"settings-next {n}", suffix="s" * 7000)
+    for n in range(12):
+        await session.stream(f"settings-next {n}", suffix="s" * 7000)
+    with pytest.raises(SessionBusyError) as caught:
+        await asyncio.gather(
+            *(session.stream(f"settings-more {n}", suffix="s" * 7000) for n in range(3))
+        )
+    assert caught.value.details["limit_bytes"] == 96 * 1024
     state = await session.state()
-    assert 8 < state.queued < 32
+    assert state.queued <= 14
     assert state.state_bytes < MAX_STATE
     await session.stop()
     stage.model.open("settings")

@@ -9,7 +9,7 @@ from gmi.workflows.chunks import Chunk
 from gmi.workflows.turns import TurnOutput
 
 from ..conftest import Stage
-from ..support.scripted_model import Call, Cut, Error, Fail, Text, Used, Whole
+from ..support.scripted_model import Barrier, Call, Cut, Error, Fail, Text, Used, Whole
 
 
 async def follow(session: Session, text: str, **settings: Any) -> tuple[list[Chunk], TurnOutput]:
@@ -316,3 +316,36 @@ async def test_a_long_answer_is_completed_from_the_store(stage: Stage) -> None:
     assert output.response_text == text
     assert "".join(c.content for c in of(chunks, "text_delta")) == text
     assert (await session.send("long-a", stream=False)).response_text == text
+
+
+async def test_chunks_that_no_live_step_sent_are_dropped(stage: Stage) -> None:
+    stage.model.on("fenced-1", Text("real"), Barrier("fenced"), Text(" text"))
+    session = stage.session()
+    stream = await session.stream("fenced-1")
+    await stage.model.reached("fenced")
+    handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
+    forged = {"items": [{"type": "text_delta", "content": "FORGED"}]}
+    place = {"turn": stream.turn, "step": 0, "attempt": 1, "first_seq": 1}
+    for wrong in (
+        {"turn": "another"},
+        {"step": 1},
+        {"attempt": 0},
+        {"first_seq": 7},
+        {"first_seq": 0},
+        {"attempt": 2, "first_seq": 3},
+        {"attempt": "x"},
+    ):
+        await handle.signal("chunks", {**forged, **place, **wrong})
+    await handle.signal("chunks")
+    stage.model.open("fenced")
+    chunks = [chunk async for chunk in stream]
+    assert "FORGED" not in str(chunks)
+    assert types(chunks) == [
+        "text_delta",
+        "usage_update",
+        "step_finished",
+        "final_response_marker",
+    ]
+    assert (await stream.result()).response_text == "real text"
+    await handle.signal("chunks", {**forged, **place})
+    assert "FORGED" not in str(await session.get_conversation_history())

@@ -130,6 +130,13 @@ class ScriptedModel:
             if text in json.dumps(body["messages"], ensure_ascii=False) and provider in (None, name)
         ]
 
+    def key_of(self, text: str) -> str:
+        """The key of the last request whose messages hold ``text``."""
+        body = self.asked(text)[-1]
+        return next(
+            key for known, (_, key) in zip(self.requests, self.calls, strict=True) if known is body
+        )
+
     def on(
         self,
         text: str,

@@ -157,3 +157,22 @@ async def test_the_counter_that_readers_wait_for_moves_at_the_end_of_a_turn_only
     await life.close("t1")
     page = await life.store.read(Read(what="session", session_id=life.session_id))
     assert page.counter == life.counter
+
+
+@pytest.mark.parametrize("status", ["failed", "stopped"])
+async def test_a_turn_that_ended_long_ago_stays_what_it_was(life: Any, status: Any) -> None:
+    await life.whole_turn("t1", said="kept")
+    before, said = await turn_item(life, "t1"), await texts(life, "t1")
+    repeated = Message(role="user", content="sent again")
+    await life.store.close_turn(
+        life.at("t1"),
+        status=status,
+        output=life.output("t1", status),
+        opening=life.opening("t1"),
+        layout=[1],
+        messages=[placed(0, 0, repeated)],
+        trace=[],
+        head="t1",
+    )
+    assert await turn_item(life, "t1") == before
+    assert await texts(life, "t1") == said
