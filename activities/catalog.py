@@ -14,7 +14,8 @@ from ..personas.messages import ToolDefinition
 from ..personas.overlays import OverlayContext, OverlayRule, apply_overlays
 from ..personas.schema import Persona, check_access
 from ..personas.trace_limits import trace_limits
-from ..workflows.steps import Frozen, Route, SessionConfig, SessionRules
+from ..workflows.session_records import Frozen, SessionConfig, SessionRules
+from ..workflows.steps import Route
 from .store.protocol import Store
 from .tools.registry import ToolRegistry
 

@@ -58,6 +58,7 @@ class ChunkSender:
         self._items: list[ChunkItem] = []
         self._sent = 0
         self._broken = False
+        self._announcing = False
         self._started: float | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -76,8 +77,17 @@ class ChunkSender:
         else:
             self._items.append(item)
         if self._task is None:
-            self._started = asyncio.get_running_loop().time()
-            self._task = asyncio.create_task(self._run())
+            self._begin()
+
+    def announce(self) -> None:
+        """Tell the session that a new attempt began, before the model says anything.
+
+        Readers then drop a lost attempt's text at once, and the time that the session needs to
+        move to another worker passes while the model thinks.
+        """
+        if self._live and self._attempt > 1 and self._task is None:
+            self._announcing = True
+            self._begin()
 
     async def finish(self) -> None:
         """Send what is left."""
@@ -91,7 +101,12 @@ class ChunkSender:
     async def drop(self) -> None:
         """Send nothing any more; a batch under way is awaited."""
         self._items = []
+        self._announcing = False
         await self.finish()
+
+    def _begin(self) -> None:
+        self._started = asyncio.get_running_loop().time()
+        self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
         while True:
@@ -105,8 +120,9 @@ class ChunkSender:
         return FIRST_PAUSE + (LONGEST_PAUSE - FIRST_PAUSE) * share
 
     async def _flush(self) -> None:
-        if not self._items or self._broken:
+        if self._broken or not (self._items or self._announcing):
             return
+        self._announcing = False
         items, self._items = self._items, []
         batch = ChunkBatch(
             turn=self._turn,

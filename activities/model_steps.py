@@ -147,6 +147,7 @@ class StepAttempt:
         sender = ChunkSender(
             port.send, request.at.turn, request.step, self._attempt, live=request.stream
         )
+        sender.announce()
         for smaller in range(SMALLER_WINDOWS + 1):
             prompt = assemble(
                 persona,

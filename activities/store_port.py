@@ -18,23 +18,17 @@ from ..personas.errors import (
 from ..personas.history import SUMMARY_PREFIX
 from ..personas.messages import Message
 from ..workflows.failures import refusal
+from ..workflows.pages import Page, Read
 from ..workflows.ports import StorePort, implements
-from ..workflows.steps import (
-    BlobRefs,
-    CloseTurn,
-    Done,
+from ..workflows.session_records import (
     Frozen,
-    ImportHistory,
-    ImportResult,
     OpenedSession,
     OpenSession,
-    Page,
-    PutBlobs,
-    Read,
     RefreshInput,
     SaveSession,
     SessionConfig,
 )
+from ..workflows.writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, PutBlobs
 from .blobs import dump_value, load_value
 from .catalog import Catalog, session_rules
 from .content import ContentLoader

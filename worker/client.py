@@ -15,8 +15,9 @@ from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import RPCError
 
 from ..personas.errors import ValidationError
+from ..workflows.pages import Page, Read
 from ..workflows.read import GMIRead
-from ..workflows.steps import Page, Read, SessionConfig
+from ..workflows.session_records import SessionConfig
 from .calls import calling
 from .connection import connect
 from .feed import Feeds

@@ -13,10 +13,11 @@ from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy
 
 from ..personas.errors import MessageTooLargeError, SessionNotFoundError, ValidationError
 from ..workflows.decode import MAX_INPUT_BYTES, encoded_size
+from ..workflows.pages import Page, Read, ReadKind
 from ..workflows.requests import check_credentials
 from ..workflows.session import GMISession
+from ..workflows.session_records import SessionConfig
 from ..workflows.state import SessionStart
-from ..workflows.steps import Page, Read, ReadKind, SessionConfig
 from .calls import calling
 from .feed import Feed
 

@@ -4,8 +4,8 @@ from .chunks import CHUNK_SIGNAL, CHUNK_TOPIC, Chunk, ChunkBatch, ChunkItem
 from .ports import ModelPort, StorePort, implements
 from .read import GMIRead
 from .session import GMISession
+from .session_records import SessionConfig
 from .state import SessionStart, SessionState
-from .steps import SessionConfig
 
 __all__ = [
     "CHUNK_SIGNAL",

@@ -14,10 +14,14 @@ from .decode import encoded_size
 from .policies import STORE
 from .ports import StorePort
 from .state import SessionStart, SessionState
-from .steps import INLINE_TEXT_BYTES, At, PutBlobs, StoredMessage
+from .steps import INLINE_TEXT_BYTES, At, StoredMessage
 from .trace_log import TraceLog
+from .writes import PutBlobs
 
 T = TypeVar("T")
+
+MAX_RUN_BYTES = 800_000
+"""Bytes of history after which a run continues as new: what a worker replays stays small."""
 
 
 class Core:
@@ -65,7 +69,9 @@ class Core:
         # Counted from where this run began to work, so that each run gets something done.
         events = info.get_current_history_length() - self._first_event
         return events > 0 and (
-            info.is_continue_as_new_suggested() or events > self.state.config.roll_events
+            info.is_continue_as_new_suggested()
+            or events > self.state.config.roll_events
+            or info.get_current_history_size() > MAX_RUN_BYTES
         )
 
     async def put_blobs(self, values: list[Any]) -> list[str]:

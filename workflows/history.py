@@ -11,9 +11,10 @@ from .policies import STORE
 from .ports import StorePort
 from .requests import MAX_QUEUE_BYTES, queued_bytes
 from .state import TurnInput, TurnRecord
-from .steps import INLINE_TEXT_BYTES, ImportHistory, OpenTurn, Segment
+from .steps import INLINE_TEXT_BYTES, OpenTurn, Segment
 from .turn_end import TurnEnd
 from .turns import ReplaceHistory, TurnOutput, TurnTicket
+from .writes import ImportHistory
 
 FULL_QUEUE_TEXT = 512
 """Bytes of content that a turn keeps in the state when the queue is half full."""

@@ -7,8 +7,8 @@ from temporalio import workflow
 from .policies import STORE
 from .ports import StorePort
 from .requests import check_config, check_credentials
+from .session_records import OpenedSession, OpenSession
 from .state import SessionStart, SessionState
-from .steps import OpenedSession, OpenSession
 from .trace_log import TraceLog
 
 

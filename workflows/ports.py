@@ -10,23 +10,10 @@ from abc import ABC, abstractmethod
 
 from temporalio import activity
 
-from .steps import (
-    BlobRefs,
-    CloseTurn,
-    Done,
-    Frozen,
-    ImportHistory,
-    ImportResult,
-    OpenedSession,
-    OpenSession,
-    Page,
-    PutBlobs,
-    Read,
-    RefreshInput,
-    RunStep,
-    SaveSession,
-    StepResult,
-)
+from .pages import Page, Read
+from .session_records import Frozen, OpenedSession, OpenSession, RefreshInput, SaveSession
+from .steps import RunStep, StepResult
+from .writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, PutBlobs
 
 
 class ModelPort(ABC):

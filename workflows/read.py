@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from temporalio import workflow
 
+from .pages import Page, Read
 from .policies import READ
 from .ports import StorePort
-from .steps import Page, Read
 
 
 @workflow.defn(name="GMIRead")

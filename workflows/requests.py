@@ -26,8 +26,8 @@ from ..personas.errors import (
 )
 from .core import Core
 from .decode import encoded_size
+from .session_records import SessionConfig
 from .state import MAX_QUEUE, RequestMemo, SessionState, TurnInput, TurnRecord
-from .steps import SessionConfig
 from .turn_end import pending_calls
 from .turns import SubmitTurn
 

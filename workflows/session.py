@@ -31,8 +31,8 @@ from .pauses import Pauses
 from .policies import STORE
 from .ports import StorePort
 from .requests import Requests, check_form
+from .session_records import RefreshInput, SaveSession
 from .state import SessionStart, TurnRecord
-from .steps import Done, RefreshInput, SaveSession
 from .trace import TraceTail
 from .turn_end import TurnEnd
 from .turn_loop import TurnLoop
@@ -54,6 +54,7 @@ from .turns import (
     TurnView,
     UsageView,
 )
+from .writes import Done
 
 HELD_CALLS = 2
 HELD_SECONDS = 20

@@ -14,7 +14,8 @@ from temporalio.contrib.workflow_streams import WorkflowStreamState
 
 from ..personas.messages import Message, Part, Usage
 from ..personas.options import CompletionOptions
-from .steps import PlannedCall, SessionConfig, SessionRules, StoredMessage
+from .session_records import SessionConfig, SessionRules
+from .steps import PlannedCall, StoredMessage
 from .trace import TraceEntry
 from .turns import HopSpec, ToolCallView, TurnCard, TurnKind, TurnOutput
 

@@ -13,9 +13,10 @@ from .failures import info_from_activity
 from .policies import STORE
 from .ports import StorePort
 from .state import TurnRecord
-from .steps import CloseTurn, OpenTurn, PlacedMessage, PlannedCall, Segment, StoredMessage
+from .steps import OpenTurn, PlannedCall, Segment, StoredMessage
 from .tool_round import answer_open_calls, result_messages
 from .turns import ErrorInfo, PendingCall, ToolCallView, TurnCard, TurnOutput, TurnStatus
+from .writes import CloseTurn, PlacedMessage
 
 MAX_CALL_ARGUMENTS = 2048
 MAX_MADE_ARGUMENTS = 8 * 1024

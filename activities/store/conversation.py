@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, false, or_, select, tuple_
 
-from ...workflows.steps import Read, Segment
+from ...workflows.pages import Read
+from ...workflows.steps import Segment
 from .pages import read_cursor
 from .tables import branches, messages, turns
 

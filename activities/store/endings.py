@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, Text, bindparam, case, delete, select, update
 
 from ...personas.messages import Message
-from ...workflows.steps import At, OpenTurn, PlacedMessage
+from ...workflows.steps import At, OpenTurn
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import FINAL_STATUSES, TurnOutput, TurnStatus
+from ...workflows.writes import PlacedMessage
 from .fences import epoch_of, fence
 from .rows import message_values, upsert_message, write_trace
 from .standing import behind, look_up, open_row

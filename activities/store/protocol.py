@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from ...personas.messages import Message, Usage
-from ...workflows.steps import At, OpenTurn, Page, PlacedMessage, Read, Segment
+from ...workflows.pages import Page, Read
+from ...workflows.steps import At, OpenTurn, Segment
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import TurnOutput, TurnStatus
+from ...workflows.writes import PlacedMessage
 
 
 @dataclass(frozen=True, slots=True)

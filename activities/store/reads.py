@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, select, tuple_
 
 from ...personas.errors import SessionNotFoundError, TurnNotFoundError, ValidationError
 from ...personas.messages import Message
-from ...workflows.steps import Page, Read
+from ...workflows.pages import Page, Read
 from ...workflows.turns import TurnOutput
 from .blobs import blob_piece
 from .conversation import conversation_rows

@@ -11,9 +11,11 @@ from sqlalchemy import text
 
 from ...personas.errors import ConfigurationError, StoreError
 from ...personas.messages import Message
-from ...workflows.steps import At, OpenTurn, Page, PlacedMessage, Read, Segment
+from ...workflows.pages import Page, Read
+from ...workflows.steps import At, OpenTurn, Segment
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import TurnOutput, TurnStatus
+from ...workflows.writes import PlacedMessage
 from . import blobs, endings, history, imports, ledger, reads, sessions, steps
 from .engine import BUSY_TIMEOUT, Database, connect, is_locked
 from .protocol import Begun, Closing, History, SessionRow, UsageRow

@@ -10,12 +10,7 @@ from typing import Any, Protocol
 from pydantic_core import to_jsonable_python
 
 from ...personas.errors import StoreError
-from ...workflows.steps import (
-    INLINE_TEXT_BYTES,
-    MAX_RESULT_BYTES,
-    TOOL_INLINE_BYTES,
-    ToolOutcome,
-)
+from ...workflows.steps import INLINE_TEXT_BYTES, MAX_RESULT_BYTES, TOOL_INLINE_BYTES, ToolOutcome
 from ...workflows.tool_round import not_json, result_text, too_large
 from ...workflows.turns import ErrorInfo
 from .threads import in_thread

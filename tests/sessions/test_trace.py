@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gmi.worker import Session
-from gmi.workflows.steps import Read
+from gmi.workflows.pages import Read
 from gmi.workflows.trace import TraceEntry
 
 from ..conftest import Stage

@@ -17,7 +17,7 @@ from gmi.workflows.requests import (
     short,
     turn_id,
 )
-from gmi.workflows.steps import SessionConfig
+from gmi.workflows.session_records import SessionConfig
 from gmi.workflows.turns import HopSpec, SubmitTurn
 
 

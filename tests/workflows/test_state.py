@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gmi.personas.messages import Usage
+from gmi.workflows.session_records import SessionConfig, SessionRules
 from gmi.workflows.state import (
     MAX_ANSWERED,
     MAX_CARDS,
@@ -21,7 +22,6 @@ from gmi.workflows.state import (
     TurnInput,
     TurnRecord,
 )
-from gmi.workflows.steps import SessionConfig, SessionRules
 from gmi.workflows.trace import TraceEntry
 from gmi.workflows.turns import ToolCallView, TurnCard, TurnOutput
 

@@ -20,7 +20,7 @@ from ...personas.errors import (
     SessionClosedError,
     SessionNotFoundError,
 )
-from ...workflows.steps import SessionConfig
+from ...workflows.session_records import SessionConfig
 from ..client import Client, has_search_attributes
 from ..connection import connect
 from ..dev_server import HOST, find_dev_server

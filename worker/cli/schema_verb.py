@@ -9,8 +9,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from ...workflows.chunks import CHUNK_TOPIC, Chunk, ChunkBatch
+from ...workflows.pages import Page, Read
 from ...workflows.state import SessionStart
-from ...workflows.steps import Done, Page, Read, ToolCallInput, ToolOutcome
+from ...workflows.steps import ToolCallInput, ToolOutcome
 from ...workflows.trace import TraceTail
 from ...workflows.turns import (
     AwaitTurn,
@@ -30,6 +31,7 @@ from ...workflows.turns import (
     TurnView,
     UsageView,
 )
+from ...workflows.writes import Done
 from .arguments import WORKFLOW_PREFIX, Context, Grammar
 from .exit_codes import ExitCode
 

@@ -9,7 +9,8 @@ import pytest
 from gmi.activities.store import Closing
 from gmi.personas.errors import StaleWriteError
 from gmi.personas.messages import Message
-from gmi.workflows.steps import At, Read
+from gmi.workflows.pages import Read
+from gmi.workflows.steps import At
 
 
 async def row(life: Any, turn: str) -> dict[str, Any]:

@@ -6,7 +6,9 @@ import pytest
 
 from gmi.personas.errors import StoreBehindError
 from gmi.personas.messages import Message, Usage
-from gmi.workflows.steps import PlacedMessage, Read, StoredMessage
+from gmi.workflows.pages import Read
+from gmi.workflows.steps import StoredMessage
+from gmi.workflows.writes import PlacedMessage
 
 
 async def texts(life: Any, turn: str) -> list[str]:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from gmi.personas.messages import Message
-from gmi.workflows.steps import At, Read, Segment
+from gmi.workflows.pages import Read
+from gmi.workflows.steps import At, Segment
 
 
 def user(content: str) -> Message:

@@ -15,7 +15,7 @@ from gmi.personas.errors import (
     ValidationError,
 )
 from gmi.personas.messages import Message
-from gmi.workflows.steps import Page, Read
+from gmi.workflows.pages import Page, Read
 from gmi.workflows.trace import TraceEntry
 
 BOUND = 256 * 1024

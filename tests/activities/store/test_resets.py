@@ -6,7 +6,8 @@ import pytest
 
 from gmi.personas.errors import StaleWriteError
 from gmi.personas.messages import Message, Usage
-from gmi.workflows.steps import Read, Segment
+from gmi.workflows.pages import Read
+from gmi.workflows.steps import Segment
 
 
 async def listed(life: Any) -> dict[str, str]:

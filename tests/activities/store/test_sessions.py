@@ -8,7 +8,7 @@ import pytest
 
 from gmi.activities.store import SQLStore
 from gmi.personas.errors import StoreUnknownSessionError
-from gmi.workflows.steps import Read
+from gmi.workflows.pages import Read
 
 
 async def test_a_session_opened_twice_is_one_session(store: SQLStore, lives: Any) -> None:

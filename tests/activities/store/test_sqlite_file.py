@@ -13,7 +13,7 @@ import pytest
 from gmi.activities.store import SQLStore, open_store
 from gmi.activities.store.engine import connect
 from gmi.personas.errors import StoreError
-from gmi.workflows.steps import Read
+from gmi.workflows.pages import Read
 
 
 class Lock:

@@ -14,7 +14,8 @@ from gmi.personas.errors import (
     StoreUnknownSessionError,
 )
 from gmi.personas.messages import Message, ReplayBlock, ToolCall, Usage
-from gmi.workflows.steps import At, Read
+from gmi.workflows.pages import Read
+from gmi.workflows.steps import At
 
 
 async def texts(life: Any, turn: str) -> list[str]:

@@ -1,0 +1,51 @@
+"""What crosses the one port that reads: a question, and a page of the answer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..personas.messages import Wire
+
+ReadKind = Literal["session", "turns", "messages", "trace", "usage", "turn", "text", "blob"]
+
+
+class Read(Wire):
+    """Input of the workflow ``GMIRead`` and of ``gmi.store.read``.
+
+    Attributes:
+        what: What to list.
+        session_id: The session; its newest row counts unless ``session_key`` is given.
+        turn: For ``turn``, ``messages`` and ``text``: the turn.
+        digest: For ``blob``.
+        after: Cursor of the page before.
+        limit: Items of a page.
+        min_counter: Wait up to ``wait`` seconds until the store has this write counter.
+    """
+
+    what: ReadKind
+    session_id: str
+    session_key: str | None = None
+    turn: str | None = None
+    digest: str | None = None
+    after: str | None = None
+    limit: int = Field(default=100, ge=1, le=1000)
+    min_counter: int = 0
+    wait: float = 5.0
+
+
+class Page(Wire):
+    """A page of at most 256 KB.
+
+    Attributes:
+        items: JSON objects.
+        next: Cursor of the next page, or ``None`` on the last.
+        counter: The store's write counter when the page was read.
+        behind: The store did not reach ``min_counter`` in time.
+    """
+
+    items: list[dict[str, Any]] = Field(default_factory=list)
+    next: str | None = None
+    counter: int = 0
+    behind: bool = False

@@ -1,0 +1,145 @@
+"""What crosses the ports when a session opens, changes its persona, and rests."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..personas.messages import Wire
+from ..personas.options import CompletionOptions
+from .steps import At
+from .trace import TraceEntry
+from .turns import HopSpec
+
+
+class SessionConfig(Wire):
+    """Settings of a session, fixed when it opens.
+
+    Attributes:
+        model: ``provider:model`` over the persona's.
+        fallback: Fallback chain over the persona's; an empty list turns fallback off.
+        options: Completion options over the persona's.
+        tools: Names of the tools to offer; ``None`` offers what the persona names, or every
+            registered tool when the persona names none.
+        max_tool_iterations: Tool rounds of a turn before it must answer without tools.
+        max_messages: History window in messages, over the persona's.
+        show_partial: Show the next turn the finished steps of a stopped or failed turn that
+            lies directly before it.
+        tool_failure_mode: ``fail_open`` gives a tool's error to the model, ``fail_closed``
+            fails the turn with ``TOOL_ERROR``.
+        on_lost: What happens when a tool that may run only once was lost: the model is told,
+            or the turn pauses and asks the host.
+        pause_timeout: Seconds after which a pause answers itself with
+            ``EXTERNAL_TOOL_NOT_RUN``; ``None`` waits for ever.
+        idle_timeout: Seconds without work after which the workflow completes; the next call
+            starts it again where it was. ``None`` never.
+        max_wait: Longest ``Retry-After`` that a step waits for, in seconds.
+        credentials: Provider to ``env:NAME``: which of the worker's variables holds the key.
+        overlays: Overlay rules applied to the persona when the session opens.
+        roll_events: History events after which the session continues as new.
+    """
+
+    model: str | None = None
+    fallback: list[HopSpec] | None = None
+    options: CompletionOptions | None = None
+    tools: list[str] | None = None
+    max_tool_iterations: int = Field(default=5, ge=0, le=100)
+    max_messages: int | None = Field(default=None, ge=1)
+    show_partial: bool = True
+    tool_failure_mode: Literal["fail_open", "fail_closed"] = "fail_open"
+    on_lost: Literal["tell_model", "pause"] = "tell_model"
+    pause_timeout: float | None = Field(default=None, gt=0)
+    idle_timeout: float | None = Field(default=None, gt=0)
+    max_wait: float = Field(default=3600, ge=0)
+    credentials: dict[str, str] = Field(default_factory=dict)
+    overlays: list[dict[str, Any]] = Field(default_factory=list)
+    roll_events: int = Field(default=2000, ge=1)
+
+
+class OpenSession(Wire):
+    """Input of ``gmi.store.open_session``.
+
+    Attributes:
+        expect_key: The session that the caller believes is open; another one is refused.
+        new_key: The key that a new session would get.
+    """
+
+    session_id: str
+    new_key: str
+    expect_key: str | None = None
+    user_id: str
+    org: str = ""
+    persona: str | None = None
+    config: SessionConfig = SessionConfig()
+    now: datetime
+    run: str
+
+
+class SessionRules(Wire):
+    """What the workflow itself needs of the frozen persona."""
+
+    persona: str
+    persona_name: str
+    trace_max_entries: int = 500
+    trace_max_message: int = 1000
+    model: str = ""
+
+
+class Frozen(Wire):
+    """A persona and a set of tools, as they were when the session resolved them."""
+
+    persona_digest: str
+    toolset_digest: str
+    rules: SessionRules
+    warnings: list[str] = Field(default_factory=list)
+
+
+class OpenedSession(Wire):
+    """Result of ``gmi.store.open_session``.
+
+    Attributes:
+        session: The session key.
+        created_at: When the session was opened first.
+        state: The record that an idle session left behind, or ``None``.
+        counter: The highest write counter that the store has seen.
+        seq: The highest turn sequence.
+        trace_seq: The highest trace sequence.
+        head: The newest done turn when no record was left behind.
+        head_branch: Its branch.
+        head_depth: Its depth.
+    """
+
+    session: str
+    created_at: datetime
+    frozen: Frozen
+    state: dict[str, Any] | None = None
+    config: SessionConfig = SessionConfig()
+    counter: int = 0
+    seq: int = 0
+    trace_seq: int = 0
+    head: str | None = None
+    head_branch: str = "main"
+    head_depth: int = 0
+
+
+class RefreshInput(Wire):
+    """Input of ``gmi.store.refresh_persona``."""
+
+    at: At
+    persona: str
+    config: SessionConfig
+
+
+class SaveSession(Wire):
+    """Input of ``gmi.store.save_session``: the session is released or closed.
+
+    Attributes:
+        state: The record to go on from; ``None`` when it closes.
+    """
+
+    at: At
+    closed: bool
+    state: dict[str, Any] | None = None
+    trace: list[TraceEntry] = Field(default_factory=list)

@@ -1,0 +1,83 @@
+"""What crosses the ports when a turn ends, a history is given, or something large is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ..personas.messages import Message, Wire
+from .steps import At, OpenTurn, StoredMessage
+from .trace import TraceEntry
+from .turns import TurnOutput, TurnStatus
+
+
+class PlacedMessage(Wire):
+    """A message with its place in the turn."""
+
+    step: int
+    index: int
+    stored: StoredMessage
+
+
+class CloseTurn(Wire):
+    """Input of ``gmi.store.close_turn``.
+
+    Attributes:
+        opening: Set when no step recorded the turn.
+        input: The turn's input; written with ``opening``.
+        layout: Messages of each step that the workflow recorded; others are removed.
+        messages: Messages to add, each with its step and index.
+        head: The session's head from now on.
+    """
+
+    at: At
+    status: TurnStatus
+    output: TurnOutput
+    opening: OpenTurn | None = None
+    input: list[StoredMessage] = Field(default_factory=list)
+    layout: list[int] = Field(default_factory=list)
+    messages: list[PlacedMessage] = Field(default_factory=list)
+    trace: list[TraceEntry] = Field(default_factory=list)
+    head: str | None = None
+
+
+class ImportHistory(Wire):
+    """Input of ``gmi.store.import_history``: a new root turn that holds a given history.
+
+    Attributes:
+        messages_ref: Digest of the messages; ``None`` empties the history.
+        forget: Hide turns from ``hide_upto`` down, and blank their trace details, unless the
+            new history still holds their input.
+    """
+
+    at: At
+    opening: OpenTurn | None = None
+    messages: list[Message] = Field(default_factory=list)
+    messages_ref: str | None = None
+    forget: bool = True
+    output: TurnOutput | None = None
+    trace: list[TraceEntry] = Field(default_factory=list)
+
+
+class ImportResult(Wire):
+    """Turns whose recorded details were forgotten."""
+
+    forgotten: list[str] = Field(default_factory=list)
+    messages: int = 0
+
+
+class PutBlobs(Wire):
+    """Input of ``gmi.store.put_blobs``."""
+
+    values: list[Any]
+
+
+class BlobRefs(Wire):
+    """Digests in the order of the values."""
+
+    digests: list[str]
+
+
+class Done(Wire):
+    """Result of an activity that only writes."""
