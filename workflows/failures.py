@@ -94,3 +94,17 @@ def outcome_unknown(error: ActivityError) -> bool:
 def invalid(what: str, problem: object) -> ValidationError:
     """The error for an input that does not decode."""
     return ValidationError(f"{what} is not valid: {problem}", details={"input": what})
+
+
+class refusing:
+    """Turns the project's errors into failures of the update that raised them."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, GMIError):
+            raise refusal(error) from error
+        if isinstance(error, ActivityError):
+            info = info_from_activity(error)
+            raise refusal(error_from_code(info.code, info.message, info.details)) from error

@@ -31,8 +31,9 @@ class History:
         self._core = core
         self._end = TurnEnd(core)
 
-    async def keep_large_input(self, record: TurnRecord) -> None:
-        """Move a queued turn's large content to the store; it runs once that is done."""
+    async def take_input(self, record: TurnRecord) -> None:
+        """Show a queued turn, and move its large content to the store before it runs."""
+        self._end.show(record, "queued")
         taken = record.input
         content = Message(role="user", content=taken.content)
         size = encoded_size(content)

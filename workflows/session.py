@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -13,8 +13,6 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 from ..personas.errors import (
     GMIError,
-    SessionBusyError,
-    SessionClosedError,
     SessionUserMismatchError,
     TurnNotFoundError,
     error_from_code,
@@ -24,18 +22,17 @@ from .chunk_log import ChunkLog, first_stream_state
 from .chunks import ChunkBatch
 from .core import Core
 from .decode import MISSING, decode
-from .failures import info_from_activity, refusal
+from .failures import info_from_activity, refusal, refusing
 from .history import History
+from .lane import Lane
 from .opening import open_session
 from .pauses import Pauses
 from .policies import STORE
 from .ports import StorePort
 from .requests import Requests, check_form
-from .session_records import RefreshInput, SaveSession
-from .state import SessionStart, TurnRecord
+from .session_records import RefreshInput
+from .state import SessionStart
 from .trace import TraceTail
-from .turn_end import TurnEnd
-from .turn_loop import TurnLoop
 from .turns import (
     AwaitTurn,
     CloseSession,
@@ -56,8 +53,6 @@ from .turns import (
 )
 from .writes import Done
 
-HELD_CALLS = 2
-HELD_SECONDS = 20
 UNUSED_SECONDS = 10
 
 
@@ -75,11 +70,8 @@ class GMISession:
         stream = WorkflowStream(prior_state=start.stream or first_stream_state())
         self._chunks = ChunkLog(stream, start.stream_marks)
         self._wanted = start.state is not None
-        self._held = 0
-        self._lane_closed = False
         self._open_error: GMIError | None = None
         self._core: Core | None = None
-        self._last_work = workflow.now()
         if start.state is not None:
             self._assemble(Core(start, start.state, self._chunks))
 
@@ -87,50 +79,21 @@ class GMISession:
         self._core = core
         self._requests = Requests(core)
         self._pauses = Pauses(core)
-        self._loop = TurnLoop(core)
-        self._end = TurnEnd(core)
         self._history = History(core)
+        self._lane = Lane(core, self._pauses)
 
     @workflow.run
     async def run(self, start: SessionStart) -> None:
         """Serve the session; a cancel from outside closes it."""
         try:
-            await self._serve()
+            if self._core is not None or await self._open():
+                await self._lane.serve()
         except asyncio.CancelledError:
             if self._core is not None and not self._core.closed:
                 self._core.closing = True
-                self._stop(StopTurn())
-                await self._close()
+                self._lane.stop(StopTurn())
+                await self._lane.close()
             raise
-
-    async def _serve(self) -> None:
-        if self._core is None and not await self._open():
-            return
-        core = self._ready()
-        self._describe()
-        while True:
-            await self._wait_for_work()
-            if core.closing:
-                await self._close()
-                return
-            self._pauses.expire()
-            record = self._next_record()
-            if record is not None:
-                if core.state.partials:
-                    # What a stopped turn kept is written by its closing; the next turn shows it.
-                    await core.settled()
-                outcome = await self._loop.run(record)
-                self._last_work = workflow.now()
-                self._describe()
-                if outcome == "rolled":
-                    await self._roll()
-            elif core.should_roll():
-                await self._roll()
-            elif self._idle_left() == timedelta(0):
-                if await self._release():
-                    return
-                # Readers were sent away for the release: the next run serves them again.
-                await self._roll()
 
     async def _open(self) -> bool:
         """Open the session once somebody wants it; returns whether it is open."""
@@ -149,128 +112,6 @@ class GMISession:
         self._assemble(Core(self._start, state, self._chunks))
         return True
 
-    async def _wait_for_work(self) -> None:
-        core = self._ready()
-        left = [t for t in (self._idle_left(), self._pause_left()) if t is not None]
-        timeout = min(left) if left else None
-        if timeout == timedelta(0):
-            return
-        try:
-            await workflow.wait_condition(
-                lambda: core.closing or self._next_record() is not None or core.should_roll(),
-                timeout=timeout,
-            )
-        except TimeoutError:
-            return
-
-    def _next_record(self) -> TurnRecord | None:
-        """The turn that may run now."""
-        state = self._ready().state
-        if self._lane_closed:
-            return None
-        if state.active is not None:
-            return state.active
-        for record in state.queue:
-            if not record.ready:
-                return None
-            if record.phase != "queued" or not state.paused:
-                state.queue = [other for other in state.queue if other is not record]
-                state.active = record
-                return record
-        return None
-
-    def _idle_left(self) -> timedelta | None:
-        core = self._ready()
-        state = core.state
-        limit = state.config.idle_timeout
-        if limit is None or state.paused or state.queue or state.active:
-            return None
-        left = self._last_work + timedelta(seconds=limit) - workflow.now()
-        return max(left, timedelta(0))
-
-    def _pause_left(self) -> timedelta | None:
-        ends = [
-            record.pause.expires_at
-            for record in self._ready().state.paused
-            if record.pause is not None and record.pause.expires_at is not None
-        ]
-        if not ends:
-            return None
-        soonest: datetime = min(ends)
-        return max(soonest - workflow.now(), timedelta(0))
-
-    async def _roll(self) -> None:
-        """Continue as new, with everything that was accepted; returns only when asked to close."""
-        core = self._ready()
-        core.rolling = True
-        await core.settled()
-        self._chunks.detach()
-        while True:
-            await workflow.wait_condition(workflow.all_handlers_finished)
-            if core.closing:
-                return
-            active = core.state.active
-            if active is not None and active.turn in core.stopping:
-                # Only this run knows that the stop was accepted.
-                self._end.stopped(active)
-            if core.after is None:
-                break
-            await core.settled()
-        core.state.run += 1
-        core.state.trim()
-        workflow.continue_as_new(
-            self._start.model_copy(
-                update={
-                    "state": core.state,
-                    "stream": self._chunks.carry(),
-                    "stream_marks": self._chunks.marks,
-                    "expect_key": None,
-                }
-            )
-        )
-
-    async def _release(self) -> bool:
-        """Leave the record in the store and complete, unless new work came meanwhile."""
-        core = self._ready()
-        await core.settled()
-        core.state.trim()
-        trace = core.trace.pending()
-        at = core.at()
-        await workflow.execute_activity_method(
-            StorePort.save_session,
-            SaveSession(at=at, closed=False, state=core.state.model_dump(mode="json"), trace=trace),
-            summary="release the idle session",
-            **STORE,
-        )
-        if trace:
-            core.trace.flushed(trace[-1].seq)
-        self._chunks.detach()
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        idle = self._idle_left()
-        return idle == timedelta(0) and not core.closing
-
-    async def _close(self) -> None:
-        core = self._ready()
-        for record in [*core.state.paused, *core.state.queue]:
-            self._end.stopped(record)
-        if core.state.active is not None:
-            self._end.stopped(core.state.active)
-        core.trace.add("LIFECYCLE", "The session closed.")
-        await core.settled()
-        trace = core.trace.pending()
-        await workflow.execute_activity_method(
-            StorePort.save_session,
-            SaveSession(at=core.at(), closed=True, trace=trace),
-            summary="close the session",
-            **STORE,
-        )
-        if trace:
-            core.trace.flushed(trace[-1].seq)
-        core.closed = True
-        self._describe()
-        self._chunks.detach()
-        await workflow.wait_condition(workflow.all_handlers_finished)
-
     def _ready(self) -> Core:
         if self._core is None:
             raise ApplicationError("The session is not open.", type="SYS_NOT_INITIALIZED")
@@ -288,13 +129,8 @@ class GMISession:
         )
         if self._open_error is not None:
             raise refusal(self._open_error)
-        self._last_work = workflow.now()
+        self._lane.touch()
         return self._ready()
-
-    def _describe(self) -> None:
-        core = self._ready()
-        views.describe(core)
-        views.upsert_search_attributes(core)
 
     # Updates
 
@@ -316,11 +152,10 @@ class GMISession:
                 self._pauses.answer_for_host("the user sent a new message instead")
             record, turn, request_id = self._requests.accept(submit)
             if record is not None:
-                self._end.show(record, "queued")
-                await self._history.keep_large_input(record)
+                await self._history.take_input(record)
             if not submit.hold:
                 return views.ticket(core, turn, request_id)
-            return await self._hold(turn, request_id)
+            return await self._lane.hold(turn, request_id)
 
     @submit_turn.validator
     def _validate_submit_turn(self, raw: RawValue = MISSING) -> None:
@@ -345,7 +180,7 @@ class GMISession:
                     "GMIRead.",
                     details={"turn": asked.turn},
                 )
-            return await self._hold(asked.turn, None)
+            return await self._lane.hold(asked.turn, None)
 
     @workflow.update(name="tool_results")
     async def tool_results_update(self, raw: RawValue = MISSING) -> ToolResultsAck:
@@ -368,7 +203,7 @@ class GMISession:
         with refusing():
             request = decode(raw, StopTurn)
             await self._opened()
-            return self._stop(request)
+            return self._lane.stop(request)
 
     @workflow.update
     async def replace_history(self, raw: RawValue = MISSING) -> TurnTicket:
@@ -376,14 +211,14 @@ class GMISession:
         with refusing():
             request = decode(raw, ReplaceHistory)
             await self._opened()
-            return await self._exclusively(lambda: self._history.replace(request))
+            return await self._lane.exclusively(lambda: self._history.replace(request))
 
     @workflow.update
     async def clear_history(self, raw: RawValue = MISSING) -> TurnTicket:
         """Empty the history."""
         with refusing():
             await self._opened()
-            return await self._exclusively(
+            return await self._lane.exclusively(
                 lambda: self._history.replace(ReplaceHistory(messages=[]))
             )
 
@@ -411,7 +246,7 @@ class GMISession:
                 f"The session runs persona {frozen.rules.persona}.",
                 details={"digest": frozen.persona_digest},
             )
-            self._describe()
+            self._lane.describe()
             return PersonaAck(
                 persona=frozen.rules.persona,
                 digest=frozen.persona_digest,
@@ -425,7 +260,7 @@ class GMISession:
             decode(raw, CloseSession)
             core = await self._opened()
             core.closing = True
-            self._stop(StopTurn())
+            self._lane.stop(StopTurn())
             return Done()
 
     # Signals, with the updates' payloads
@@ -459,12 +294,12 @@ class GMISession:
         await self._pauses.answer(decode(raw, ToolResults))
 
     async def _take_stop(self, raw: RawValue) -> None:
-        self._stop(decode(raw, StopTurn))
+        self._lane.stop(decode(raw, StopTurn))
 
     async def _take_close(self, raw: RawValue) -> None:
         decode(raw, CloseSession)
         self._ready().closing = True
-        self._stop(StopTurn())
+        self._lane.stop(StopTurn())
 
     async def _signalled(
         self, name: str, raw: RawValue, take: Callable[[RawValue], Awaitable[None]]
@@ -519,63 +354,6 @@ class GMISession:
         """Tokens and USD so far."""
         return views.usage(self._ready())
 
-    async def _hold(self, turn: str, request_id: str | None) -> TurnTicket:
-        """Hold a caller until the turn ends or pauses, but not for long and not many."""
-        core = self._ready()
-        if self._held < HELD_CALLS and not core.rolling:
-            self._held += 1
-            try:
-                await workflow.wait_condition(
-                    lambda: (
-                        core.rolling
-                        or core.state.output(turn) is not None
-                        or core.state.record(turn) is None
-                    ),
-                    timeout=timedelta(seconds=HELD_SECONDS),
-                )
-            except TimeoutError:
-                pass
-            finally:
-                self._held -= 1
-        return views.ticket(core, turn, request_id)
-
-    async def _exclusively(self, work: Callable[[], Awaitable[TurnTicket]]) -> TurnTicket:
-        """Run ``work`` between two turns."""
-        core = self._ready()
-        if self._lane_closed or core.state.active or core.state.queue or core.state.paused:
-            raise SessionBusyError("A turn runs, waits or is queued; stop it or wait for it.")
-        if core.closing:
-            raise SessionClosedError("The session is closed; open it again to start anew.")
-        self._lane_closed = True
-        try:
-            return await work()
-        finally:
-            self._lane_closed = False
-
-    def _stop(self, request: StopTurn) -> StopAck:
-        core = self._ready()
-        state = core.state
-        reached: list[str] = []
-        live = [*state.paused, *state.queue, *([state.active] if state.active else [])]
-        for record in live:
-            if request.turn not in (None, record.turn):
-                continue
-            reached.append(record.turn)
-            core.trace.add(
-                "STATE_CHANGE", "A stop was asked for.", record.turn, {"reason": request.reason}
-            )
-            if record is state.active:
-                core.stopping.add(record.turn)
-            else:
-                self._end.stopped(record)
-        known = request.turn is None or reached or state.card(request.turn) is not None
-        if not known:
-            raise TurnNotFoundError(
-                f"The session has no recent turn {request.turn!r}.",
-                details={"turn": request.turn},
-            )
-        return StopAck(stopped=reached)
-
 
 def open_error(error: GMIError | ActivityError) -> GMIError:
     """Why the session cannot be opened, as its callers are told."""
@@ -583,17 +361,3 @@ def open_error(error: GMIError | ActivityError) -> GMIError:
         return error
     info = info_from_activity(error)
     return error_from_code(info.code, info.message, info.details)
-
-
-class refusing:
-    """Turns the project's errors into failures of the update that raised them."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, GMIError):
-            raise refusal(error) from error
-        if isinstance(error, ActivityError):
-            info = info_from_activity(error)
-            raise refusal(error_from_code(info.code, info.message, info.details)) from error

@@ -41,8 +41,8 @@ async def test_a_history_that_does_not_fit_is_noticed() -> None:
     events = recorded["runs"][0]["events"]
     for event in events:
         scheduled = event.get("activityTaskScheduledEventAttributes")
-        if scheduled is not None and scheduled["activityType"]["name"] == "gmi.store.close_turn":
-            scheduled["activityType"]["name"] = "gmi.store.another"
+        if scheduled is not None and scheduled["activityType"]["name"] == "gmi.model.run_step":
+            scheduled["activityType"]["name"] = "gmi.model.another"
     history = WorkflowHistory.from_json(recorded["workflow_id"], recorded["runs"][0])
     replayer = Replayer(workflows=[], plugins=[GMIPlugin(Settings())])
     with pytest.raises(Exception, match="ondeterminis"):
