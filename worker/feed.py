@@ -161,7 +161,10 @@ class Feed:
                 gone = isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND
                 if gone:
                     await self._take_rest(me)
-                elif not (_kind(error) == _DRAINING or passing(error)):
+                elif _kind(error) == _DRAINING:
+                    # The session continues as new, which takes moments.
+                    pause = _FIRST_PAUSE
+                elif not passing(error):
                     self._error = error
                     self._wake()
                     return

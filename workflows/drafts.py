@@ -13,7 +13,8 @@ from .turns import TurnOutput
 
 MAX_RESPONSE_TEXT = 16 * 1024
 MAX_WARNINGS = 8
-MAX_DRAFT_BYTES = 4 * 1024
+MAX_DRAFT_BYTES = 1024
+"""Sent along with every step, so a turn of many calls must not drag them all behind it."""
 
 
 def draft_of(record: TurnRecord) -> TurnDraft | None:

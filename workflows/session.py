@@ -288,7 +288,8 @@ class GMISession:
         except GMIError as error:
             self._warn("chunks", error)
             return
-        self._chunks.receive(batch)
+        if self._core is None or batch.turn not in self._core.stopping:
+            self._chunks.receive(batch)
 
     async def _take_results(self, raw: RawValue) -> None:
         await self._pauses.answer(decode(raw, ToolResults))

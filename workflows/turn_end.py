@@ -90,7 +90,7 @@ class TurnEnd:
         core.chunks.say(
             "final_response_marker",
             turn=record.turn,
-            content=output.model_dump(mode="json"),
+            content=output.model_dump(mode="json", exclude_defaults=True),
             is_final=True,
         )
         core.state.trim()
@@ -128,7 +128,7 @@ class TurnEnd:
         core.chunks.say(
             "final_response_marker",
             turn=record.turn,
-            content=output.model_dump(mode="json"),
+            content=output.model_dump(mode="json", exclude_defaults=True),
             is_final=False,
         )
         core.state.trim()
@@ -261,7 +261,7 @@ class TurnEnd:
             "final_response_marker",
             turn=record.turn,
             step=record.step,
-            content=output.model_dump(mode="json"),
+            content=output.model_dump(mode="json", exclude_defaults=True),
             is_final=True,
             usage=output.usage,
         )
