@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
 from typing import NoReturn
 
@@ -47,7 +48,7 @@ from .gateway.registry import ProviderRegistry
 from .handing_on import handing_on
 from .progress import Progress, beating
 from .reply import Reply, planned_calls, unique_calls
-from .store.protocol import Closing, History, Store, UsageRow
+from .store.protocol import Begun, Closing, History, Shown, Store, UsageRow
 
 DEFAULT_HISTORY = 20
 SMALLER_WINDOWS = 3
@@ -123,6 +124,7 @@ class StepAttempt:
         hops = chain(port.providers, port.settings, persona, request.model, request.fallback)
         hop, provider = self._start(hops)
         new = [await port.content.message(stored) for stored in request.new]
+        limit = request.max_messages or persona.max_messages or DEFAULT_HISTORY
         begun = await port.store.begin_step(
             request.at,
             self._attempt,
@@ -132,11 +134,11 @@ class StepAttempt:
             expect_messages=request.expect_messages,
             reserve=self._usage_row(hop, "reserved", Usage()),
             trace=request.trace,
+            shown=self._shown(limit),
         )
         if begun.existing is not None:
             return StepResult(existing=begun.existing, attempt=self._attempt)
-        limit = request.max_messages or persona.max_messages or DEFAULT_HISTORY
-        history = await self._history(limit)
+        history = await self._history(begun)
         options = persona.default_model_completion_options.merged(request.options)
         known = model_info(hop.model, hop.provider)
         definitions = toolset.definitions if request.with_tools else []
@@ -275,25 +277,20 @@ class StepAttempt:
             messages=request.expect_messages + result.written,
         )
 
-    async def _history(self, limit: int) -> History:
-        request, port = self._request, self._port
-        given = request.history_ref
-        history = await port.store.load_history(
-            request.at,
-            step=request.step,
-            path=[] if given else request.path,
-            parent=None if given else request.parent,
-            partials=[] if given else request.partials,
-            limit=limit,
-        )
+    def _shown(self, limit: int) -> Shown:
+        """Which earlier messages the prompt shows: the session's own, unless others are given."""
+        request = self._request
+        if request.history_ref is not None:
+            return Shown([], None, [], limit)
+        return Shown(request.path, request.parent, request.partials, limit)
+
+    async def _history(self, begun: Begun) -> History:
+        given = self._request.history_ref
+        history = begun.history or History()
         if given is None:
             return history
-        raw = json.loads(await port.store.get_blob(given))
-        return History(
-            earlier=[Message.model_validate(item) for item in raw],
-            turn=history.turn,
-            left_out=0,
-        )
+        raw = json.loads(await self._port.store.get_blob(given))
+        return replace(history, earlier=[Message.model_validate(item) for item in raw], left_out=0)
 
     def _start(self, hops: list[Hop]) -> tuple[Hop, Provider]:
         """The hop to serve: skips those that cannot start, at no cost.

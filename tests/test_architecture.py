@@ -99,7 +99,7 @@ NOT_REPLAYED_CALLS = {"now", "utcnow", "today", "uuid1", "uuid4", "urandom", "sl
 
 
 def test_workflow_code_uses_no_clock_no_randomness_and_no_io() -> None:
-    # Most of it is passed through the sandbox, which therefore does not look at it.
+    # Sessions run outside the SDK's sandbox; this takes its place.
     for folder in ("personas", "workflows"):
         for path, tree in modules(folder):
             if (folder, path.name) == ("personas", "loader.py"):
@@ -107,6 +107,7 @@ def test_workflow_code_uses_no_clock_no_randomness_and_no_io() -> None:
             for name, _ in imports(path, tree):
                 assert name.split(".")[0] not in NOT_REPLAYED, f"{path} imports {name}"
             for node in ast.walk(tree):
+                assert not isinstance(node, ast.Global), f"{path} has global state"
                 if not isinstance(node, ast.Call):
                     continue
                 if isinstance(node.func, ast.Name):

@@ -9,7 +9,7 @@ from .policies import READ
 from .ports import StorePort
 
 
-@workflow.defn(name="GMIRead")
+@workflow.defn(name="GMIRead", sandboxed=False)
 class GMIRead:
     """Reads a page of the store; works on closed sessions and adds nothing to their history."""
 

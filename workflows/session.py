@@ -56,7 +56,7 @@ from .writes import Done
 UNUSED_SECONDS = 10
 
 
-@workflow.defn(name="GMISession")
+@workflow.defn(name="GMISession", sandboxed=False)
 class GMISession:
     """A durable mind: one session of one user with one persona.
 

@@ -1,4 +1,4 @@
-from .protocol import Begun, Closing, History, SessionRow, Store, UsageRow
+from .protocol import Begun, Closing, History, SessionRow, Shown, Store, UsageRow
 from .sql import SQLStore, open_store
 
 __all__ = [
@@ -7,6 +7,7 @@ __all__ = [
     "History",
     "SQLStore",
     "SessionRow",
+    "Shown",
     "Store",
     "UsageRow",
     "open_store",

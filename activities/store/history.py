@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from ...personas.messages import Message
 from ...workflows.steps import At, Segment
-from .protocol import History
+from .protocol import History, Shown
 from .tables import messages, turns
 
 _LONG_TURN = 64
@@ -77,18 +77,19 @@ _counted = (
 )
 
 
-def load_history(
-    conn: Connection,
-    at: At,
-    *,
-    step: int,
-    path: Sequence[Segment],
-    parent: str | None,
-    partials: Sequence[str],
-    limit: int,
-) -> History:
-    """The path's newest messages, the partial turns' after them, and the current turn's."""
-    on_path, beside = _turns_shown(conn, at.session, path, parent, partials, limit)
+def load_history(conn: Connection, at: At, *, step: int, shown: Shown) -> History:
+    """The path's newest messages, the partial turns' after them, and the current turn's.
+
+    Args:
+        conn: The connection.
+        at: The current turn.
+        step: Its step; its messages up to this step are ``History.turn``.
+        shown: Which earlier messages are wanted.
+    """
+    limit = shown.limit
+    on_path, beside = _turns_shown(
+        conn, at.session, shown.path, shown.parent, shown.partials, limit
+    )
     whole: list[str] = []
     tails: dict[str, int] = {}
     room = limit

@@ -48,9 +48,32 @@ class Begun:
 
     Attributes:
         existing: The turn had ended already: its output. Nothing was written.
+        history: The messages for the prompt, where they were asked for.
     """
 
     existing: TurnOutput | None = None
+    history: History | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which earlier messages a step's prompt shows.
+
+    Shown are the done turns on the path, and ``parent`` whatever its status; hidden ones and what
+    stands before a turn without parent are not. The messages of ``partials`` follow them in the
+    order of their sequence, and count towards the limit.
+
+    Attributes:
+        path: Stretches of the path, root first.
+        parent: The turn directly before this one.
+        partials: Stopped or failed turns to show after the path.
+        limit: Most messages in ``History.earlier``, from 1.
+    """
+
+    path: Sequence[Segment]
+    parent: str | None
+    partials: Sequence[str]
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +186,11 @@ class Store(Protocol):
         expect_messages: int,
         reserve: UsageRow | None,
         trace: Sequence[TraceEntry],
+        shown: Shown | None = None,
     ) -> Begun:
         """In one transaction: open the turn, write its new messages, reserve the call.
+
+        With ``shown`` the answer also holds the messages for the step's prompt.
 
         What an earlier attempt left at this step or later is removed. A turn that is opened in a
         newer epoch takes the place of those that a reset abandoned at its depth or deeper.
@@ -174,32 +200,6 @@ class Store(Protocol):
             StoreUnknownSessionError: No such session.
             StoreBehindError: The turn has another number of messages before this step.
             StaleWriteError: A newer write of this turn exists; nothing was written.
-        """
-        ...
-
-    async def load_history(
-        self,
-        at: At,
-        *,
-        step: int,
-        path: Sequence[Segment],
-        parent: str | None,
-        partials: Sequence[str],
-        limit: int,
-    ) -> History:
-        """Messages for the prompt of this step.
-
-        Shown are the done turns on the path, and ``parent`` whatever its status; hidden ones and
-        what stands before a turn without parent are not. The messages of ``partials`` follow them
-        in the order of their sequence, and count towards the limit.
-
-        Args:
-            at: The current turn.
-            step: Its step; its messages up to this step are ``History.turn``.
-            path: Stretches of the path, root first.
-            parent: The turn directly before this one.
-            partials: Stopped or failed turns to show after the path.
-            limit: Most messages in ``History.earlier``, from 1.
         """
         ...
 

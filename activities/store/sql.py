@@ -12,13 +12,13 @@ from sqlalchemy import text
 from ...personas.errors import ConfigurationError, StoreError
 from ...personas.messages import Message
 from ...workflows.pages import Page, Read
-from ...workflows.steps import At, OpenTurn, Segment
+from ...workflows.steps import At, OpenTurn
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import TurnOutput, TurnStatus
 from ...workflows.writes import PlacedMessage
-from . import blobs, endings, history, imports, ledger, reads, sessions, steps
+from . import blobs, endings, imports, ledger, reads, sessions, steps
 from .engine import BUSY_TIMEOUT, Database, connect, is_locked
-from .protocol import Begun, Closing, History, SessionRow, UsageRow
+from .protocol import Begun, Closing, SessionRow, Shown, UsageRow
 from .schema import is_current, upgrade
 
 
@@ -108,6 +108,7 @@ class SQLStore:
         expect_messages: int,
         reserve: UsageRow | None,
         trace: Sequence[TraceEntry],
+        shown: Shown | None = None,
     ) -> Begun:
         """See :meth:`Store.begin_step`."""
         return await self._db.write(
@@ -121,23 +122,7 @@ class SQLStore:
                 expect_messages=expect_messages,
                 reserve=reserve,
                 entries=trace,
-            )
-        )
-
-    async def load_history(
-        self,
-        at: At,
-        *,
-        step: int,
-        path: Sequence[Segment],
-        parent: str | None,
-        partials: Sequence[str],
-        limit: int,
-    ) -> History:
-        """See :meth:`Store.load_history`."""
-        return await self._db.read(
-            lambda conn: history.load_history(
-                conn, at, step=step, path=path, parent=parent, partials=partials, limit=limit
+                shown=shown,
             )
         )
 

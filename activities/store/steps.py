@@ -13,8 +13,9 @@ from ...workflows.trace import TraceEntry
 from ...workflows.turns import FINAL_STATUSES, TurnOutput
 from .endings import end_turn, settle_session
 from .fences import counter_of, epoch_of, fence, resolve_epoch
+from .history import load_history
 from .ledger import settle_usage
-from .protocol import Begun, Closing, UsageRow
+from .protocol import Begun, Closing, Shown, UsageRow
 from .rows import message_values, upsert_message, write_trace
 from .standing import behind, look_up, open_row, stale, supersede
 from .tables import messages, sessions, turns
@@ -49,6 +50,7 @@ def begin_step(
     expect_messages: int,
     reserve: UsageRow | None,
     entries: Sequence[TraceEntry],
+    shown: Shown | None = None,
 ) -> Begun:
     """Open the turn or go on with it: its new messages, the reservation and the trace."""
     standing = look_up(conn, at, opening, step)
@@ -92,7 +94,9 @@ def begin_step(
     write_trace(conn, at.session, entries, stamp)
     if row.has_state:
         conn.execute(_clear_state, {"s": at.session, "stamp": stamp})
-    return Begun()
+    if shown is None:
+        return Begun()
+    return Begun(history=load_history(conn, at, step=step, shown=shown))
 
 
 def save_reply(

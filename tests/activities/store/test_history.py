@@ -10,6 +10,8 @@ from gmi.activities.store import SQLStore
 from gmi.personas.messages import Message
 from gmi.workflows.steps import Segment
 
+from .reading import load_history
+
 
 async def load(
     life: Any,
@@ -19,7 +21,8 @@ async def load(
     partials: list[str] | None = None,
     limit: int = 20,
 ) -> Any:
-    return await life.store.load_history(
+    return await load_history(
+        life,
         life.at("next"),
         step=0,
         path=[Segment(branch="main", depth=life.depth)] if path is None else path,
@@ -78,8 +81,8 @@ async def test_the_current_turn_has_its_earlier_steps_and_what_is_new(life: Any)
         reserve=None,
         trace=[],
     )
-    history = await life.store.load_history(
-        at, step=1, path=[Segment(branch="main", depth=1)], parent="t1", partials=[], limit=20
+    history = await load_history(
+        life, at, step=1, path=[Segment(branch="main", depth=1)], parent="t1", partials=[], limit=20
     )
     assert said(history) == both("t1")
     assert [message.text for message in history.turn] == [*both("t2"), "42", "+"]

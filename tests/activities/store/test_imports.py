@@ -6,6 +6,8 @@ from gmi.personas.messages import Message
 from gmi.workflows.pages import Read
 from gmi.workflows.steps import At, Segment
 
+from .reading import load_history
+
 
 def user(content: str) -> Message:
     return Message(role="user", content=content)
@@ -39,7 +41,8 @@ async def replace(
 
 
 async def seen(life: Any) -> list[str]:
-    history = await life.store.load_history(
+    history = await load_history(
+        life,
         life.at("next"),
         step=0,
         path=[Segment(branch=life.branch, depth=life.depth)],
@@ -136,7 +139,8 @@ async def test_forgetting_without_a_new_root_empties_the_head(life: Any) -> None
     )
     assert hidden == ["t1"]
     assert (await life.store.get_session(life.session)).head is None
-    history = await life.store.load_history(
+    history = await load_history(
+        life,
         life.at("next"),
         step=0,
         path=[Segment(branch="main", depth=1)],
@@ -149,7 +153,8 @@ async def test_forgetting_without_a_new_root_empties_the_head(life: Any) -> None
 
 async def test_a_long_given_history_is_cut_to_the_newest_messages(life: Any) -> None:
     await replace(life, "import-1", [user(f"m{n}") for n in range(500)])
-    history = await life.store.load_history(
+    history = await load_history(
+        life,
         life.at("next"),
         step=0,
         path=[Segment(branch=life.branch, depth=1)],

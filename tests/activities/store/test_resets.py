@@ -9,6 +9,8 @@ from gmi.personas.messages import Message, Usage
 from gmi.workflows.pages import Read
 from gmi.workflows.steps import Segment
 
+from .reading import load_history
+
 
 async def listed(life: Any) -> dict[str, str]:
     page = await life.store.read(Read(what="turns", session_id=life.session_id))
@@ -41,7 +43,8 @@ async def test_turns_that_a_reset_abandoned_are_superseded(life: Any) -> None:
 async def test_the_model_is_not_shown_what_a_reset_abandoned(life: Any) -> None:
     await three_turns(life)
     await life.whole_turn("other")
-    history = await life.store.load_history(
+    history = await load_history(
+        life,
         life.at("next"),
         step=0,
         path=[Segment(branch="main", depth=2)],

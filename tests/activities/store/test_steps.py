@@ -17,6 +17,8 @@ from gmi.personas.messages import Message, ReplayBlock, ToolCall, Usage
 from gmi.workflows.pages import Read
 from gmi.workflows.steps import At
 
+from .reading import load_history
+
 
 async def texts(life: Any, turn: str) -> list[str]:
     page = await life.store.read(Read(what="messages", session_id=life.session_id, turn=turn))
@@ -94,7 +96,7 @@ async def test_a_message_comes_back_as_it_was(life: Any) -> None:
         ],
     )
     await life.store.save_reply(at, 1, step=0, index=1, reply=reply, usage=life.bill("t1"))
-    history = await life.store.load_history(at, step=0, path=[], parent=None, partials=[], limit=20)
+    history = await load_history(life, at, step=0, path=[], parent=None, partials=[], limit=20)
     assert history.turn[1] == reply
     assert history.turn[1].model_dump_json() == reply.model_dump_json()
 
