@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from gmi.worker import Client, GMIPlugin, Session, Settings
 from gmi.workflows import SessionConfig
 
+from .support.databases import Databases, postgresql
 from .support.scripted_model import ScriptedModel
 from .support.temporal_server import TemporalServer
 from .support.worker_process import WorkerProcess
@@ -30,6 +31,33 @@ TROUBLE = (
     "exception in event loop",
 )
 """What no worker may say, whatever is done to it."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--database",
+        choices=("sqlite", "postgresql"),
+        default="sqlite",
+        help="where the workers of the durability and session tests keep their store",
+    )
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """The URL of a real PostgreSQL server."""
+    with postgresql() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def new_database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], str]:
+    """Makes an empty store for a test's workers, of the kind that the command line says."""
+    server = None
+    if request.config.getoption("--database") == "postgresql":
+        server = request.getfixturevalue("postgresql_server")
+    return Databases(tmp_path_factory.mktemp("stores"), server).new
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +112,11 @@ class Stage:
             config=SessionConfig.model_validate(settings),
         )
 
+    @property
+    def database_url(self) -> str:
+        """The store of the stage's workers."""
+        return self.environ["GMI_DATABASE_URL"]
+
     async def reconnect(self) -> Client:
         """A fresh client, as another process would have it."""
         return await Client.connect(
@@ -96,7 +129,10 @@ MakeStage = Callable[..., Awaitable[Stage]]
 
 @pytest.fixture
 async def make_stage(
-    temporal: TemporalServer, model: ScriptedModel, tmp_path: Path
+    temporal: TemporalServer,
+    model: ScriptedModel,
+    new_database: Callable[[], str],
+    tmp_path: Path,
 ) -> AsyncIterator[MakeStage]:
     """Sets a stage with so many workers."""
     stages: list[Stage] = []
@@ -108,7 +144,7 @@ async def make_stage(
         where = address or temporal.address
         environ = {
             "GMI_TASK_QUEUE": queue,
-            "GMI_DATABASE_URL": database_url or f"sqlite:///{tmp_path / 'gmi.db'}",
+            "GMI_DATABASE_URL": database_url or new_database(),
             "GMI_TOOLS": "served_tools",
             "GMI_SHUTDOWN_TIMEOUT": "2",
             "OPENAI_API_KEY": "test-key-not-secret",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -14,6 +13,7 @@ from gmi.worker import Session, Transcript
 from gmi.workflows.turns import CloseSession, HostResult, StopTurn
 
 from ..conftest import MakeStage, Stage
+from ..support.databases import locked
 from ..support.scripted_model import Barrier, Call, Text
 
 
@@ -184,18 +184,13 @@ async def rolling(stage: Stage) -> AsyncIterator[tuple[Session, str]]:
     await session.initialize()
     first = await session.stream("first")
     await stage.model.reached("first")
-    other = sqlite3.connect(stage.directory / "gmi.db", isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    try:
+    with locked(stage.database_url):
         second = await session.stream("second", request_id="second")
         await session._signal("stop_turn", StopTurn(turn=first.turn))
         async with asyncio.timeout(20):
             while (await session.state()).active_turn != second.turn:
                 await asyncio.sleep(0.01)
         yield session, second.turn
-    finally:
-        other.execute("ROLLBACK")
-        other.close()
 
 
 async def test_a_stop_that_comes_while_the_run_rolls_is_kept(stage: Stage) -> None:

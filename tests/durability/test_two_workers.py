@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 
 from ..conftest import MakeStage
+from ..support.databases import locked
 from ..support.scripted_model import Barrier, Call, Text
 
 
@@ -50,16 +50,11 @@ async def test_a_store_that_is_locked_for_five_seconds_is_waited_for(
     stream = await session.stream("go")
     following = asyncio.create_task(stream.result())
     await stage.model.reached("mid")
-    other = sqlite3.connect(stage.directory / "gmi.db", isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    stage.model.open("mid")
-    try:
+    with locked(stage.database_url):
+        stage.model.open("mid")
         # The time that the store is away is what this test is about.
         await asyncio.sleep(5)
         assert await session.get_turn(stream.turn) is None
-    finally:
-        other.execute("ROLLBACK")
-        other.close()
     output = await asyncio.wait_for(following, 40)
     assert (output.status, output.response_text, stream.text) == ("done", "a b", "a b")
     history = await session.get_conversation_history()

