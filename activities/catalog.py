@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,6 +15,7 @@ from ..personas.schema import Persona, check_access
 from ..personas.trace_limits import trace_limits
 from ..workflows.session_records import Frozen, SessionConfig, SessionRules
 from ..workflows.steps import Route
+from .blobs import dump_value
 from .store.protocol import Store
 from .tools.registry import ToolRegistry
 
@@ -27,11 +27,6 @@ class Toolset(BaseModel):
 
     definitions: list[ToolDefinition] = Field(default_factory=list)
     routes: dict[str, Route] = Field(default_factory=dict)
-
-    def to_bytes(self) -> bytes:
-        """Canonical JSON."""
-        data = self.model_dump(mode="json", exclude_defaults=True)
-        return json.dumps(data, sort_keys=True, ensure_ascii=False).encode()
 
 
 class Catalog:
@@ -89,7 +84,8 @@ class Catalog:
             warnings.append(limits.warning)
         names = config.tools if config.tools is not None else persona.tool_ids or None
         toolset = self._toolset(names)
-        persona_bytes, toolset_bytes = persona.to_json().encode(), toolset.to_bytes()
+        persona_bytes = persona.to_json().encode()
+        toolset_bytes = dump_value(toolset.model_dump(mode="json", exclude_defaults=True))
         [persona_digest] = await self._store.put_blobs("persona", [persona_bytes])
         [toolset_digest] = await self._store.put_blobs("toolset", [toolset_bytes])
         return Frozen(

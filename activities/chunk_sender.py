@@ -18,6 +18,8 @@ from ..workflows.chunks import CHUNK_SIGNAL, ChunkBatch, ChunkItem
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 0.4
+"""Seconds between two batches, at an answer's beginning and once it is long."""
+
 LONG_REPLY_SECONDS = 20.0
 SEND_ATTEMPTS = 5
 

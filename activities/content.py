@@ -7,8 +7,6 @@ import base64
 from ..personas.messages import ImagePart, Message, Part
 from ..workflows.steps import StoredMessage
 from .blobs import load_value
-from .gateway.failures import ProviderFailure
-from .gateway.models import model_info
 from .store.protocol import Store
 
 
@@ -31,34 +29,16 @@ class ContentLoader:
             {**stored.message.model_dump(exclude={"content"}), "content": content}
         )
 
-    async def with_images(
-        self, messages: list[Message], provider: str, model: str
-    ) -> list[Message]:
-        """Messages whose images can be sent: stored ones as ``data:`` URLs.
+    async def with_images(self, messages: list[Message]) -> list[Message]:
+        """Messages whose images can be sent: stored ones as ``data:`` URLs."""
+        return [await self._with_images(message) for message in messages]
 
-        Raises:
-            ProviderFailure: The model takes no images.
-        """
-        if not any(isinstance(m.content, list) for m in messages):
-            return messages
-        return [await self._with_images(message, provider, model) for message in messages]
-
-    async def _with_images(self, message: Message, provider: str, model: str) -> Message:
+    async def _with_images(self, message: Message) -> Message:
         if not isinstance(message.content, list):
             return message
         parts: list[Part] = []
         for part in message.content:
-            if not isinstance(part, ImagePart):
-                parts.append(part)
-                continue
-            if model_info(model, provider).images is False:
-                raise ProviderFailure(
-                    f"{provider}:{model} takes no images; choose a model that does.",
-                    kind="unsupported",
-                    provider=provider,
-                    code="IMAGE_UNSUPPORTED",
-                )
-            if part.blob is not None:
+            if isinstance(part, ImagePart) and part.blob is not None:
                 data = base64.b64encode(await self._store.get_blob(part.blob)).decode()
                 url = f"data:{part.media_type or 'image/png'};base64,{data}"
                 part = part.model_copy(update={"blob": None, "url": url})

@@ -25,9 +25,15 @@ def handing_on() -> Iterator[None]:
     except asyncio.CancelledError:
         details = activity.cancellation_details()
         if details is not None and details.worker_shutdown:
-            raise ApplicationError(
-                "The worker is shutting down; another one goes on.",
-                type=WORKER_SHUTDOWN,
-                next_retry_delay=timedelta(milliseconds=1),
-            ) from None
+            raise shutdown_failure("The worker is shutting down; another one goes on.") from None
         raise
+
+
+def shutdown_failure(message: str) -> ApplicationError:
+    """The failure by which a worker that shuts down hands an activity on."""
+    return ApplicationError(
+        message,
+        type=WORKER_SHUTDOWN,
+        # 0 counts as unset.
+        next_retry_delay=timedelta(milliseconds=1),
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -36,6 +35,7 @@ from ..workflows.steps import (
     StepResult,
 )
 from ..workflows.turns import ErrorInfo
+from .blobs import load_value
 from .catalog import Catalog, Toolset
 from .chunk_sender import ChunkSender, Send, send_to_session
 from .content import ContentLoader
@@ -46,7 +46,8 @@ from .gateway.models import ensure_supported, model_info, price
 from .gateway.provider import ModelRequest, Provider
 from .gateway.registry import ProviderRegistry
 from .handing_on import handing_on
-from .progress import Progress, beating
+from .heartbeats import beating
+from .progress import Progress
 from .reply import Reply, planned_calls, unique_calls
 from .store.protocol import Begun, Closing, History, Shown, Store, UsageRow
 
@@ -89,7 +90,7 @@ class ModelActivities(ModelPort):
         info = activity.info()
         progress = Progress.resume(info.heartbeat_details, request.start_hop)
         with handing_on():
-            async with beating(progress):
+            async with beating(progress.beat):
                 attempt = StepAttempt(self, request, progress, info.attempt)
                 try:
                     return await attempt.run()
@@ -150,7 +151,8 @@ class StepAttempt:
             port.send, request.at.turn, request.step, self._attempt, live=request.stream
         )
         sender.announce()
-        for smaller in range(SMALLER_WINDOWS + 1):
+        smaller = 0
+        while True:
             prompt = assemble(
                 persona,
                 history.earlier,
@@ -169,15 +171,12 @@ class StepAttempt:
             try:
                 call = ModelRequest(
                     model=hop.model,
-                    messages=await port.content.with_images(
-                        prompt.messages, hop.provider, hop.model
-                    ),
+                    messages=prompt.messages,
                     tools=definitions,
                     options=hop.completed(options),
                     user=request.user_id,
                 )
                 await self._ask(provider, call, reply, sender)
-                break
             except ProviderFailure as problem:
                 too_long = problem.window_exceeded and not reply.said_something
                 if not too_long or smaller == SMALLER_WINDOWS or not history.earlier:
@@ -186,14 +185,17 @@ class StepAttempt:
                     f"CONTEXT_WINDOW_EXCEEDED: {hop.provider}:{hop.model} refused the prompt as "
                     "too long; it was sent again with less history."
                 )
-        port.circuits.record_success(hop.provider)
-        return await self._finish(hop, reply, sender, toolset, history, prompt, len(new))
+                smaller += 1
+            else:
+                port.circuits.record_success(hop.provider)
+                return await self._finish(hop, reply, sender, toolset, history, prompt, len(new))
 
     async def _ask(
         self, provider: Provider, call: ModelRequest, reply: Reply, sender: ChunkSender
     ) -> None:
         try:
             ensure_supported(call, reply.provider)
+            call = replace(call, messages=await self._port.content.with_images(call.messages))
             # Closed here, so that a stop ends the provider's connection at once.
             async with aclosing(provider.stream(call)) as events:
                 async for event in events:
@@ -289,7 +291,7 @@ class StepAttempt:
         history = begun.history or History()
         if given is None:
             return history
-        raw = json.loads(await self._port.store.get_blob(given))
+        raw = load_value(await self._port.store.get_blob(given))
         return replace(history, earlier=[Message.model_validate(item) for item in raw], left_out=0)
 
     def _start(self, hops: list[Hop]) -> tuple[Hop, Provider]:

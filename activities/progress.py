@@ -5,18 +5,14 @@ A lost worker repeats its hop; only a provider's failure moves to the next one.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 from temporalio import activity
 
 from ..workflows.steps import HopFailure
-
-BEAT_SECONDS = 1.0
-"""A killed worker's step goes on elsewhere after three missed beats."""
 
 
 class Progress(BaseModel):
@@ -35,7 +31,7 @@ class Progress(BaseModel):
     failures: list[HopFailure] = Field(default_factory=list)
 
     @classmethod
-    def resume(cls, details: Any, start_hop: int) -> Progress:
+    def resume(cls, details: Sequence[Any], start_hop: int) -> Progress:
         """The progress in an activity's heartbeat details, or the start of a step."""
         with suppress(ValidationError, IndexError, TypeError):
             return cls.model_validate(details[0])
@@ -48,29 +44,3 @@ class Progress(BaseModel):
     def beat(self) -> None:
         """Record the progress with the server."""
         activity.heartbeat(self.model_dump(mode="json"))
-
-
-@asynccontextmanager
-async def beating(progress: Progress | None = None) -> AsyncIterator[None]:
-    """Heartbeat in the background while the body runs, whatever it waits for.
-
-    Args:
-        progress: What each beat records; without it a beat only says that the worker lives.
-    """
-
-    async def beat() -> None:
-        # The details of the attempt before stay with the server until the first beat.
-        while True:
-            await asyncio.sleep(BEAT_SECONDS)
-            if progress is None:
-                activity.heartbeat()
-            else:
-                progress.beat()
-
-    task = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

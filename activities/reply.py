@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..personas.messages import ToolCall, Usage
-from ..workflows.chunks import ChunkItem, usage_content
+from ..workflows.chunks import ChunkItem, calls_item, usage_item
 from ..workflows.decode import encoded_size
-from ..workflows.steps import INLINE_TEXT_BYTES, PlannedCall
+from ..workflows.steps import INLINE_TEXT_BYTES, ROUND_BYTES, SMALL_BYTES, PlannedCall
 from ..workflows.turns import ErrorInfo
 from .blobs import dump_value
 from .catalog import Toolset
@@ -18,10 +18,6 @@ from .gateway.failures import ProviderFailure
 from .gateway.models import price
 from .gateway.provider import Finished, ProviderEvent, TextDelta, ToolCallDelta, UsageReport
 from .store.protocol import Store
-
-ROUND_BYTES = 32 * 1024
-"""Bytes of arguments that a round's calls carry; what is beyond is kept in the store."""
-SMALL_BYTES = 512
 
 
 class Reply:
@@ -95,14 +91,7 @@ class Reply:
 
     def closing_items(self, calls: Sequence[ToolCall]) -> list[ChunkItem]:
         """The chunks that close the step: its calls, then its usage."""
-        items = []
-        if calls:
-            content = [
-                {"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls
-            ]
-            metadata = {"execution_mode": "internal", "requires_external_tool_result": False}
-            items.append(ChunkItem(type="tool_call_request", content=content, metadata=metadata))
-        return [*items, *self._running_total()]
+        return [*([calls_item(calls)] if calls else []), *self._running_total()]
 
     def _say(self, text: str, *, last: bool = False) -> list[ChunkItem]:
         text, self._half = self._half + text, ""
@@ -123,7 +112,7 @@ class Reply:
             return []
         usage = price(self.model, self.provider, self._unsaid)
         self._unsaid = None
-        return [ChunkItem(type="usage_update", content=usage_content(usage), usage=usage)]
+        return [usage_item(usage)]
 
 
 def well_formed(text: str) -> str:

@@ -33,7 +33,7 @@ from .blobs import dump_value, load_value
 from .catalog import Catalog, session_rules
 from .content import ContentLoader
 from .gateway.registry import ProviderRegistry
-from .progress import beating
+from .heartbeats import beating
 from .store.protocol import SessionRow, Store
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from .history import rounds
 from .messages import ImagePart, Message
 
-DEFAULT_WINDOW = 8_192
 HISTORY_SHARE = 0.35
 RETRIEVED_SHARE = 0.20
 
@@ -37,11 +36,6 @@ class LeftOut:
     messages_by_budget: int = 0
     tokens_by_budget: int = 0
     retrieved_chars: int = 0
-
-    @property
-    def anything(self) -> bool:
-        """Whether something was left out."""
-        return bool(self.messages_by_count or self.messages_by_budget or self.retrieved_chars)
 
 
 @dataclass(frozen=True, slots=True)

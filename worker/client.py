@@ -23,6 +23,7 @@ from .connection import connect
 from .feed import Feeds
 from .plugin import GMIPlugin
 from .session import Session
+from .session_calls import WORKFLOW_PREFIX
 from .settings import TASK_QUEUE
 
 SEARCH_ATTRIBUTES = {
@@ -159,7 +160,7 @@ class Client:
                 query.append(f"{name} = '{value.replace(chr(39), '')}'")
         async for found in self.temporal.list_workflows(" AND ".join(query)):
             yield SessionInfo(
-                session_id=found.id.removeprefix("gmi-session-"),
+                session_id=found.id.removeprefix(WORKFLOW_PREFIX),
                 workflow_id=found.id,
                 status=found.status.name.lower() if found.status else "unknown",
                 started_at=found.start_time,
@@ -187,9 +188,22 @@ class Client:
 async def has_search_attributes(temporal: temporalio.client.Client) -> bool:
     """Whether the namespace has the project's search attributes."""
     try:
-        known = await temporal.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=temporal.namespace)
-        )
+        return not await missing_search_attributes(temporal)
     except RPCError:
         return False
-    return all(known.custom_attributes.get(k) == v for k, v in SEARCH_ATTRIBUTES.items())
+
+
+async def missing_search_attributes(temporal: temporalio.client.Client) -> list[str]:
+    """The project's search attributes that the namespace lacks, or has with another type.
+
+    Raises:
+        RPCError: The server does not list them.
+    """
+    known = await temporal.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=temporal.namespace)
+    )
+    return [
+        name
+        for name, kind in SEARCH_ATTRIBUTES.items()
+        if known.custom_attributes.get(name) != kind
+    ]

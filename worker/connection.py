@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import temporalio.client
-from temporalio.envconfig import ClientConfig
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.service import RPCError
 
 from ..personas.errors import ConfigurationError
@@ -30,13 +30,7 @@ async def connect(
     Raises:
         ConfigurationError: The profile is wrong, or no server answers.
     """
-    try:
-        loaded = ClientConfig.load_client_connect_config(
-            profile=profile, config_file=str(config_file) if config_file else None
-        )
-    except Exception as error:
-        raise ConfigurationError(f"Temporal's client configuration is wrong: {error}") from error
-    options: dict[str, Any] = dict(loaded)
+    options: dict[str, Any] = dict(load_configuration(profile, config_file))
     if address is not None:
         options["target_host"] = address
     if namespace is not None:
@@ -52,3 +46,17 @@ async def connect(
             "`temporal server start-dev`, or set TEMPORAL_ADDRESS.",
             details={"address": target},
         ) from error
+
+
+def load_configuration(profile: str | None, config_file: Path | None) -> ClientConnectConfig:
+    """What Temporal's own variables and the profile say of the connection.
+
+    Raises:
+        ConfigurationError: They cannot be read.
+    """
+    try:
+        return ClientConfig.load_client_connect_config(
+            profile=profile, config_file=str(config_file) if config_file else None
+        )
+    except Exception as error:
+        raise ConfigurationError(f"Temporal's client configuration is wrong: {error}") from error

@@ -118,7 +118,7 @@ class DevServer:
         if self._process is not None:
             # First, so that nobody begins to use a server that is about to end.
             (self._directory / "dev.json").unlink(missing_ok=True)
-            await _end(self._process)
+            await end_child(self._process, STOP_SECONDS)
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -235,7 +235,7 @@ async def _start(
         try:
             ready = await _ready(process, address, namespace)
         except BaseException:
-            await _end(process)
+            await end_child(process, STOP_SECONDS)
             raise
         if ready:
             place = ServerPlace(address, f"http://{HOST}:{ui}", process.pid)
@@ -267,15 +267,16 @@ async def _ready(process: asyncio.subprocess.Process, address: str, namespace: s
         if await answers(address, namespace):
             return True
         await asyncio.sleep(_POLL_SECONDS)
-    await _end(process)
+    await end_child(process, STOP_SECONDS)
     return False
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end_child(process: asyncio.subprocess.Process, seconds: float) -> None:
+    """End a child that ends when its stdin does; after ``seconds`` its whole group is killed."""
     if process.stdin is not None:
         process.stdin.close()
     try:
-        await asyncio.wait_for(process.wait(), STOP_SECONDS)
+        await asyncio.wait_for(process.wait(), seconds)
     except TimeoutError:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

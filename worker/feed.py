@@ -34,6 +34,7 @@ _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
 
 KEPT_CHUNKS = 4096
+"""Newest chunks of a session that its readers share; a slower one sees a gap."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from .session_reads import SessionReads
 from .turn_stream import QUIET_SECONDS, TurnStream
 
 STOP_WAIT = 10.0
+"""Seconds that :meth:`Session.stop` waits for the turn's end; it comes within one."""
 
 
 class Session(SessionReads):
@@ -228,7 +229,7 @@ class Session(SessionReads):
     async def refresh_persona(self, persona: str | None = None) -> PersonaAck:
         """Run another persona, or the newest version of this one, from the next turn on."""
         ack = await self._update("refresh_persona", RefreshPersona(persona=persona), PersonaAck)
-        self._persona = None if persona is None else persona
+        self._persona = persona
         return ack
 
     async def initialize(self) -> StateView:

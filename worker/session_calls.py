@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+WORKFLOW_PREFIX = "gmi-session-"
+"""Before a session's id it makes its workflow's id."""
 
 TASK_TIMEOUT = timedelta(seconds=5)
 """A worker killed in the middle of a workflow task holds its session up for this long."""
@@ -67,7 +69,7 @@ class SessionCalls:
     @property
     def workflow_id(self) -> str:
         """Id of the session's workflow."""
-        return f"gmi-session-{self.id}"
+        return WORKFLOW_PREFIX + self.id
 
     @property
     def feed(self) -> Feed:
@@ -96,17 +98,10 @@ class SessionCalls:
             )
         )
 
-    async def _update(
-        self,
-        name: str,
-        payload: BaseModel | None,
-        result: type[T],
-        *,
-        update_id: str | None = None,
-    ) -> T:
+    async def _update(self, name: str, payload: BaseModel | None, result: type[T]) -> T:
         """Call an update; the session is started when it does not run."""
         # One id for all attempts: a repeat of a call that landed gets that call's answer.
-        call_id = update_id or str(uuid.uuid4())
+        call_id = str(uuid.uuid4())
 
         async def call() -> T:
             answer: T = await self._client.temporal.execute_update_with_start_workflow(
@@ -124,12 +119,17 @@ class SessionCalls:
         return WithStartWorkflowOperation(
             "GMISession",
             self._start_input(),
-            id=self.workflow_id,
-            task_queue=self._client.task_queue,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            task_timeout=TASK_TIMEOUT,
-            static_summary=f"GMI session {self.id}",
+            **self._start_options(),
         )
+
+    def _start_options(self) -> dict[str, Any]:
+        return {
+            "id": self.workflow_id,
+            "task_queue": self._client.task_queue,
+            "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
+            "task_timeout": TASK_TIMEOUT,
+            "static_summary": f"GMI session {self.id}",
+        }
 
     def _start_input(self) -> SessionStart:
         return SessionStart(
@@ -151,11 +151,7 @@ class SessionCalls:
             return await self._client.temporal.start_workflow(
                 GMISession.run,
                 self._start_input(),
-                id=self.workflow_id,
-                task_queue=self._client.task_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                task_timeout=TASK_TIMEOUT,
-                static_summary=f"GMI session {self.id}",
+                **self._start_options(),
                 start_signal=name,
                 start_signal_args=[payload],
             )

@@ -31,6 +31,7 @@ from .session_calls import SessionCalls
 from .status import SessionStatus, pending_activities
 
 POLL_SECONDS = 0.25
+"""Pause between two looks at a turn that has not ended."""
 
 
 class SessionReads(SessionCalls):
@@ -144,13 +145,12 @@ class SessionReads(SessionCalls):
         return [item async for item in self.read("turns")]
 
     async def messages(self) -> list[dict[str, Any]]:
-        """Every message of the session, oldest first, from the store."""
+        """The conversation's messages with their turn, step and size, oldest first."""
         return [item async for item in self.read("messages")]
 
     async def get_conversation_history(self) -> list[Message]:
         """The messages that the conversation is made of now, oldest first."""
-        rows = [item async for item in self.read("messages") if not item.get("hidden")]
-        return [Message.model_validate(row["message"]) for row in rows]
+        return [Message.model_validate(row["message"]) for row in await self.messages()]
 
     async def get_last_turn_history(self) -> list[Message]:
         """The messages of the last turn, from its input on."""

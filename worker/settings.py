@@ -91,15 +91,15 @@ class Settings:
             builtin_tools=env.get("GMI_BUILTIN_TOOLS", "1").lower() not in ("0", "false", "no"),
             providers={name: env[name] for name in sorted(names) if env.get(name)},
             credentials={name: env[name] for name in allowed},
-            shutdown_timeout=_seconds(env, "GMI_SHUTDOWN_TIMEOUT", defaults.shutdown_timeout),
-            idle_timeout=_seconds(env, "GMI_MODEL_IDLE_TIMEOUT", defaults.idle_timeout),
-            offline_delay=_seconds(env, "GMI_OFFLINE_DELAY", defaults.offline_delay),
+            shutdown_timeout=_number(env, "GMI_SHUTDOWN_TIMEOUT", defaults.shutdown_timeout),
+            idle_timeout=_number(env, "GMI_MODEL_IDLE_TIMEOUT", defaults.idle_timeout),
+            offline_delay=_number(env, "GMI_OFFLINE_DELAY", defaults.offline_delay),
             cached_sessions=int(
-                _seconds(env, "GMI_CACHED_SESSIONS", float(defaults.cached_sessions))
+                _number(env, "GMI_CACHED_SESSIONS", float(defaults.cached_sessions))
             ),
             deployment=_deployment(env.get("GMI_DEPLOYMENT", "")),
             user=env.get("GMI_USER", "").strip() or defaults.user,
-            dev_port=int(_seconds(env, "GMI_DEV_PORT", float(defaults.dev_port))),
+            dev_port=int(_number(env, "GMI_DEV_PORT", float(defaults.dev_port))),
         )
 
 
@@ -107,7 +107,7 @@ def _listed(value: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in value.split(",") if item.strip())
 
 
-def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+def _number(env: Mapping[str, str], name: str, default: float) -> float:
     value = env.get(name, "").strip()
     if not value:
         return default
@@ -116,7 +116,7 @@ def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < 1e6:
-        raise ConfigurationError(f"{name} is {value!r}; set a number that is not negative.")
+        raise ConfigurationError(f"{name} is {value!r}; set a number from 0 to below 1000000.")
     return number
 
 

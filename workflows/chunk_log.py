@@ -55,6 +55,7 @@ class ChunkLog:
     @property
     def offset(self) -> int:
         """Offset of the next chunk."""
+        # The library has no public name for it, and its whole state would be a copy of the log.
         return self._stream._on_offset()
 
     @property
@@ -62,11 +63,10 @@ class ChunkLog:
         """Text that the live step's newest attempt has sent."""
         return "".join(self._text)
 
-    def begin_turn(self, turn: str) -> None:
+    def begin_turn(self) -> None:
         """A turn takes the lane: chunks of turns before the newest few are dropped from the log."""
         self.marks = [*self.marks, self.offset][-KEPT_TURNS:]
         self._stream.truncate(self.marks[0])
-        self._turn = turn
 
     def begin_step(self, turn: str, step: int) -> None:
         """A step becomes live: only its chunks are accepted from now on."""
@@ -80,8 +80,7 @@ class ChunkLog:
 
     def end_step(self) -> None:
         """No step is live any more: whatever still arrives is dropped."""
-        self._attempt = 1 << 30
-        self._next_seq = -1
+        self._turn = None
 
     def receive(self, batch: ChunkBatch) -> bool:
         """Publish a batch of the live step; returns whether it was accepted."""

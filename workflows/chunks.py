@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import Field
 
-from ..personas.messages import Usage, Wire
-from .steps import HopFailure
+from ..personas.messages import ToolCall, Usage, Wire
+from .steps import HopFailure, PlannedCall
 
 CHUNK_TOPIC = "chunks"
 """Topic of the session's stream that carries :class:`Chunk` values."""
@@ -94,6 +95,20 @@ class ChunkBatch(Wire):
 def usage_content(usage: Usage) -> dict[str, Any]:
     """Usage as the content of a ``usage_update``."""
     return {**usage.model_dump(), "total_tokens": usage.total_tokens}
+
+
+def usage_item(usage: Usage) -> ChunkItem:
+    """A step's running total, priced."""
+    return ChunkItem(type="usage_update", content=usage_content(usage), usage=usage)
+
+
+def calls_item(calls: Sequence[ToolCall | PlannedCall]) -> ChunkItem:
+    """The calls that a step asks for, which the session answers or has answered."""
+    return ChunkItem(
+        type="tool_call_request",
+        content=[{"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls],
+        metadata={"execution_mode": "internal", "requires_external_tool_result": False},
+    )
 
 
 def bill_item(failure: HopFailure) -> ChunkItem | None:

@@ -56,8 +56,7 @@ def info_from_activity(error: ActivityError) -> ErrorInfo:
     """What an activity's failure says, as data."""
     cause = root_cause(error)
     if isinstance(cause, ApplicationError):
-        found = error_from_failure(cause)
-        return ErrorInfo(code=found.code, message=found.message, details=found.details)
+        return as_error_info(error_from_failure(cause))
     if isinstance(cause, TimeoutError):
         kind = cause.type.name if cause.type is not None else "UNKNOWN"
         return ErrorInfo(
@@ -73,6 +72,12 @@ def info_from_activity(error: ActivityError) -> ErrorInfo:
         code="GMI_PROCESSING_ERROR",
         message=f"Activity {error.activity_type} failed: {type(cause).__name__}: {cause}",
     )
+
+
+def error_from_activity(error: ActivityError) -> GMIError:
+    """What an activity's failure says, as an error."""
+    info = info_from_activity(error)
+    return error_from_code(info.code, info.message, info.details)
 
 
 def never_started(error: ActivityError) -> bool:
@@ -106,5 +111,4 @@ class refusing:
         if isinstance(error, GMIError):
             raise refusal(error) from error
         if isinstance(error, ActivityError):
-            info = info_from_activity(error)
-            raise refusal(error_from_code(info.code, info.message, info.details)) from error
+            raise refusal(error_from_activity(error)) from error

@@ -88,12 +88,9 @@ class History:
             is_final=True,
             write_counter=at.counter,
         )
-        large = encoded_size({"m": [m.model_dump(mode="json") for m in request.messages]})
-        refs = (
-            await core.put_blobs([[m.model_dump(mode="json") for m in request.messages]])
-            if large > INLINE_TEXT_BYTES
-            else []
-        )
+        given = [message.model_dump(mode="json") for message in request.messages]
+        large = encoded_size(given) > INLINE_TEXT_BYTES
+        [ref] = await core.put_blobs([given]) if large else [None]
         result = await workflow.execute_activity_method(
             StorePort.import_history,
             ImportHistory(
@@ -109,8 +106,8 @@ class History:
                     toolset_digest=record.toolset_digest,
                     created_at=record.created_at,
                 ),
-                messages=[] if refs else request.messages,
-                messages_ref=refs[0] if refs else None,
+                messages=[] if large else request.messages,
+                messages_ref=ref,
                 forget=request.forget,
                 output=output,
                 trace=trace,
@@ -118,8 +115,7 @@ class History:
             summary="replace the history",
             **STORE,
         )
-        if trace:
-            core.trace.flushed(trace[-1].seq)
+        core.trace.flushed(trace)
         record.layout = [result.messages]
         state.head, state.branch, state.depth = turn, record.branch, record.depth
         state.partials = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from temporalio import workflow
 
@@ -120,8 +120,7 @@ class Lane:
         ]
         if not ends:
             return None
-        soonest: datetime = min(ends)
-        return max(soonest - workflow.now(), timedelta(0))
+        return max(min(ends) - workflow.now(), timedelta(0))
 
     async def _roll(self) -> None:
         """Continue as new, with everything that was accepted; returns only when asked to close."""
@@ -166,12 +165,16 @@ class Lane:
             summary="release the idle session",
             **STORE,
         )
-        if trace:
-            core.trace.flushed(trace[-1].seq)
+        core.trace.flushed(trace)
         self._chunks.detach()
         await workflow.wait_condition(workflow.all_handlers_finished)
         idle = self._idle_left()
         return idle == timedelta(0) and not core.closing
+
+    def begin_close(self, reason: str | None = None) -> None:
+        """Take no more turns, and stop everything; :meth:`serve` closes the session then."""
+        self._core.closing = True
+        self.stop(StopTurn(reason=reason))
 
     async def close(self) -> None:
         """End everything and record that the session is closed."""
@@ -189,8 +192,7 @@ class Lane:
             summary="close the session",
             **STORE,
         )
-        if trace:
-            core.trace.flushed(trace[-1].seq)
+        core.trace.flushed(trace)
         core.closed = True
         self.describe()
         self._chunks.detach()

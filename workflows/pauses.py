@@ -42,7 +42,9 @@ class Pauses:
         """
         core, state = self._core, self._core.state
         if payload.user_id is not None and payload.user_id != core.start.user_id:
-            raise SessionUserMismatchError("The session belongs to another user.")
+            raise SessionUserMismatchError(
+                "The session belongs to another user; use a session of your own."
+            )
         if not payload.results and payload.rest == "wait":
             raise ValidationError("The payload has no results; name at least one call.")
         waiting = [
@@ -65,8 +67,9 @@ class Pauses:
             if found is not None and found is not record:
                 raise ValidationError("The results belong to several turns; send one payload each.")
             found = record
-        if not payload.results and len(state.paused) == 1:
-            found = state.paused[0]
+        if not payload.results:
+            asked = [record for record in state.paused if payload.turn in (None, record.turn)]
+            found = asked[0] if len(asked) == 1 else None
         if unknown or (found is None and not payload.results):
             pending = [c.call.id for record in state.paused for c in pending_calls(record)]
             raise NotPendingError(
@@ -99,7 +102,8 @@ class Pauses:
             accepted.append(call.id)
             if result.approved or result.rerun:
                 record.approved.append(call.id)
-                self._unask(record, call)
+                if record.pause is not None:
+                    record.pause.reasons.pop(call.id, None)
                 continue
             taken = await self._result(record, call, result)
             record.results.setdefault(call.id, taken)
@@ -142,10 +146,6 @@ class Pauses:
         for pending in pending_calls(record):
             call = next(c for c in record.calls if c.id == pending.call.id)
             record.results[call.id] = not_run(call, why, EXTERNAL_NOT_RUN)
-
-    def _unask(self, record: TurnRecord, call: PlannedCall) -> None:
-        if record.pause is not None:
-            record.pause.reasons.pop(call.id, None)
 
     def _resume(self, record: TurnRecord) -> bool:
         """Put the turn at the front when nothing is pending any more."""

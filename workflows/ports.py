@@ -6,7 +6,10 @@ persisted data: they carry no version and never change.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar, get_type_hints
 
 from temporalio import activity
 
@@ -14,6 +17,8 @@ from .pages import Page, Read
 from .session_records import Frozen, OpenedSession, OpenSession, RefreshInput, SaveSession
 from .steps import RunStep, StepResult
 from .writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, PutBlobs
+
+T = TypeVar("T")
 
 
 class ModelPort(ABC):
@@ -64,7 +69,7 @@ class StorePort(ABC):
         """Read a page of what the store holds."""
 
 
-def implements(port: type[ABC]):  # type: ignore[no-untyped-def]
+def implements(port: type[ABC]) -> Callable[[type[T]], type[T]]:
     """Class decorator: gives each override of a port's method the port's activity definition.
 
     Args:
@@ -73,10 +78,8 @@ def implements(port: type[ABC]):  # type: ignore[no-untyped-def]
     Raises:
         TypeError: A method is missing, or takes or returns something else.
     """
-    import inspect
-    from typing import get_type_hints
 
-    def decorate(cls: type) -> type:
+    def decorate(cls: type[T]) -> type[T]:
         for name, declared in inspect.getmembers(port, inspect.isfunction):
             definition = getattr(declared, "__temporal_activity_definition", None)
             if definition is None:

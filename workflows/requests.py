@@ -65,7 +65,9 @@ def check_form(submit: SubmitTurn) -> None:
     """Refuse an input that no session could take.
 
     Raises:
-        ValidationError: The message is empty, or an image names neither or both of its sources.
+        ValidationError: The message is empty, an image names neither or both of its sources, or
+            the request id is too long.
+        MessageTooLargeError: What it carries beside its content is over 8 KB.
     """
     if isinstance(submit.content, str):
         if not submit.content.strip():
@@ -111,7 +113,8 @@ def check_config(config: SessionConfig) -> None:
     size = encoded_size(config)
     if size > MAX_CONFIG_BYTES:
         raise MessageTooLargeError(
-            f"The session's configuration has {size} bytes and the limit is {MAX_CONFIG_BYTES}.",
+            f"The session's configuration has {size} bytes and the limit is {MAX_CONFIG_BYTES}; "
+            "put long text into the persona.",
             details={"bytes": size, "limit": MAX_CONFIG_BYTES},
         )
 

@@ -11,18 +11,13 @@ from temporalio.common import RawValue
 from temporalio.contrib.workflow_streams import WorkflowStream
 from temporalio.exceptions import ActivityError, ApplicationError
 
-from ..personas.errors import (
-    GMIError,
-    SessionUserMismatchError,
-    TurnNotFoundError,
-    error_from_code,
-)
+from ..personas.errors import GMIError, SessionUserMismatchError, TurnNotFoundError
 from . import views
 from .chunk_log import ChunkLog, first_stream_state
 from .chunks import ChunkBatch
 from .core import Core
 from .decode import MISSING, decode
-from .failures import info_from_activity, refusal, refusing
+from .failures import error_from_activity, refusal, refusing
 from .history import History
 from .lane import Lane
 from .opening import open_session
@@ -71,6 +66,7 @@ class GMISession:
         self._chunks = ChunkLog(stream, start.stream_marks)
         self._wanted = start.state is not None
         self._open_error: GMIError | None = None
+        self._refreshing = asyncio.Lock()
         self._core: Core | None = None
         if start.state is not None:
             self._assemble(Core(start, start.state, self._chunks))
@@ -90,8 +86,7 @@ class GMISession:
                 await self._lane.serve()
         except asyncio.CancelledError:
             if self._core is not None and not self._core.closed:
-                self._core.closing = True
-                self._lane.stop(StopTurn())
+                self._lane.begin_close()
                 await self._lane.close()
             raise
 
@@ -106,7 +101,7 @@ class GMISession:
         try:
             state = await open_session(self._start)
         except (GMIError, ActivityError) as error:
-            self._open_error = open_error(error)
+            self._open_error = error if isinstance(error, GMIError) else error_from_activity(error)
             await workflow.wait_condition(workflow.all_handlers_finished)
             return False
         self._assemble(Core(self._start, state, self._chunks))
@@ -228,19 +223,22 @@ class GMISession:
         with refusing():
             request = decode(raw, RefreshPersona)
             core = await self._opened()
-            frozen = await workflow.execute_activity_method(
-                StorePort.refresh_persona,
-                RefreshInput(
-                    at=core.at(),
-                    persona=request.persona or core.state.rules.persona,
-                    config=core.state.config,
-                ),
-                summary="refresh the persona",
-                **STORE,
-            )
-            core.state.persona_digest = frozen.persona_digest
-            core.state.toolset_digest = frozen.toolset_digest
-            core.state.rules = frozen.rules
+            # One at a time: answered in another order, the session would run another persona
+            # than the store records.
+            async with self._refreshing:
+                frozen = await workflow.execute_activity_method(
+                    StorePort.refresh_persona,
+                    RefreshInput(
+                        at=core.at(),
+                        persona=request.persona or core.state.rules.persona,
+                        config=core.state.config,
+                    ),
+                    summary="refresh the persona",
+                    **STORE,
+                )
+                core.state.persona_digest = frozen.persona_digest
+                core.state.toolset_digest = frozen.toolset_digest
+                core.state.rules = frozen.rules
             core.trace.add(
                 "STATE_CHANGE",
                 f"The session runs persona {frozen.rules.persona}.",
@@ -257,10 +255,9 @@ class GMISession:
     async def close_update(self, raw: RawValue = MISSING) -> Done:
         """Close the session: what runs is stopped, and the id is free."""
         with refusing():
-            decode(raw, CloseSession)
-            core = await self._opened()
-            core.closing = True
-            self._lane.stop(StopTurn())
+            request = decode(raw, CloseSession)
+            await self._opened()
+            self._lane.begin_close(request.reason)
             return Done()
 
     # Signals, with the updates' payloads
@@ -298,9 +295,7 @@ class GMISession:
         self._lane.stop(decode(raw, StopTurn))
 
     async def _take_close(self, raw: RawValue) -> None:
-        decode(raw, CloseSession)
-        self._ready().closing = True
-        self._lane.stop(StopTurn())
+        self._lane.begin_close(decode(raw, CloseSession).reason)
 
     async def _signalled(
         self, name: str, raw: RawValue, take: Callable[[RawValue], Awaitable[None]]
@@ -354,11 +349,3 @@ class GMISession:
     def usage(self) -> UsageView:
         """Tokens and USD so far."""
         return views.usage(self._ready())
-
-
-def open_error(error: GMIError | ActivityError) -> GMIError:
-    """Why the session cannot be opened, as its callers are told."""
-    if isinstance(error, GMIError):
-        return error
-    info = info_from_activity(error)
-    return error_from_code(info.code, info.message, info.details)

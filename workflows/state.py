@@ -17,10 +17,9 @@ from ..personas.options import CompletionOptions
 from .session_records import SessionConfig, SessionRules
 from .steps import PlannedCall, StoredMessage
 from .trace import TraceEntry
-from .turns import HopSpec, ToolCallView, TurnCard, TurnKind, TurnOutput
+from .turns import HopSpec, PauseReason, ToolCallView, TurnCard, TurnKind, TurnOutput
 
 MAX_QUEUE = 32
-MAX_PAUSED = 8
 MAX_CARDS = 48
 MAX_REQUESTS = 128
 MAX_OUTPUTS = 4
@@ -72,7 +71,7 @@ class Pause(Carried):
         expires_at: When it answers itself, or ``None``.
     """
 
-    reasons: dict[str, Literal["external", "approval", "lost"]]
+    reasons: dict[str, PauseReason]
     since: datetime
     expires_at: datetime | None = None
 

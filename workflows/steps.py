@@ -18,6 +18,12 @@ INLINE_TEXT_BYTES = 8 * 1024
 RESULT_TEXT_BYTES = 16 * 1024
 """A step's text over this size is not part of its result."""
 
+ROUND_BYTES = 32 * 1024
+"""A round's calls together, and its results together, carry no more than this by value."""
+
+SMALL_BYTES = 512
+"""What is no larger than this is always carried by value: a digest would save nothing."""
+
 TOOL_INLINE_BYTES = 256 * 1024
 """A tool's result up to this size crosses the boundary by value."""
 
@@ -131,6 +137,9 @@ class RunStep(Wire):
     draft: TurnDraft | None = None
 
 
+Effect = Literal["read", "idempotent", "once"]
+
+
 class Route(Wire):
     """How a planned tool call is carried out.
 
@@ -149,7 +158,7 @@ class Route(Wire):
 
     activity: str
     task_queue: str | None = None
-    effect: Literal["read", "idempotent", "once"] = "once"
+    effect: Effect = "once"
     timeout: float = 30
     heartbeat: float | None = 15
     schedule_timeout: float | None = None

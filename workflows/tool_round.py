@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 from temporalio import workflow
@@ -23,12 +23,14 @@ from .state import ToolResult, TurnRecord
 from .steps import (
     INLINE_TEXT_BYTES,
     MAX_RESULT_BYTES,
+    ROUND_BYTES,
+    SMALL_BYTES,
     PlannedCall,
     StoredMessage,
     ToolCallInput,
     ToolOutcome,
 )
-from .turns import ErrorInfo
+from .turns import ErrorInfo, PauseReason
 
 NOT_RUN = "TOOL_NOT_RUN"
 EXTERNAL_NOT_RUN = "EXTERNAL_TOOL_NOT_RUN"
@@ -37,11 +39,6 @@ INTERRUPTED = "TOOL_INTERRUPTED"
 DENIED = "TOOL_DENIED"
 RESULT_TOO_LARGE = "TOOL_RESULT_TOO_LARGE"
 RESULT_NOT_JSON = "TOOL_RESULT_NOT_JSON"
-
-MAX_ROUND_BYTES = 32 * 1024
-SMALL_BYTES = 512
-
-PauseReason = Literal["external", "approval", "lost"]
 
 
 def result_text(value: Any) -> str:
@@ -83,7 +80,7 @@ async def value_result(core: Core, record: TurnRecord, call: PlannedCall, value:
     """The answer that holds ``value``; over 2 MB it is refused.
 
     It is kept in the store when it is over 8 KB, or when the round's answers together are over
-    :data:`MAX_ROUND_BYTES`.
+    :data:`~.steps.ROUND_BYTES`.
     """
     try:
         text = result_text(value)
@@ -93,7 +90,7 @@ async def value_result(core: Core, record: TurnRecord, call: PlannedCall, value:
     if size > MAX_RESULT_BYTES:
         return error_result(call, too_large(size))
     held = sum(len((known.content or "").encode()) for known in record.results.values())
-    if size > INLINE_TEXT_BYTES or (size > SMALL_BYTES and held + size > MAX_ROUND_BYTES):
+    if size > INLINE_TEXT_BYTES or (size > SMALL_BYTES and held + size > ROUND_BYTES):
         [ref] = await core.put_blobs([text])
         return ToolResult(call_id=call.id, name=call.name, content_ref=ref)
     return ToolResult(call_id=call.id, name=call.name, content=text)
@@ -317,9 +314,9 @@ def publish_result(core: Core, record: TurnRecord, result: ToolResult) -> None:
     )
 
 
-def answer_open_calls(core: Core, record: TurnRecord, why: str, code: str = NOT_RUN) -> None:
+def answer_open_calls(core: Core, record: TurnRecord, why: str) -> None:
     """Answer every open call of the round as not run, so that the history stays paired."""
     for call in record.open_calls():
-        result = not_run(call, why, code)
+        result = not_run(call, why)
         record.results[call.id] = result
         publish_result(core, record, result)

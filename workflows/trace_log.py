@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from temporalio import workflow
@@ -72,9 +73,10 @@ class TraceLog:
         """Entries that the store does not hold yet."""
         return [entry for entry in self._state.trace if entry.seq > self._state.trace_flushed]
 
-    def flushed(self, upto: int) -> None:
-        """The store holds everything up to ``upto``."""
-        self._state.trace_flushed = max(self._state.trace_flushed, upto)
+    def flushed(self, entries: Sequence[TraceEntry]) -> None:
+        """The store holds these entries, which :meth:`pending` gave."""
+        if entries:
+            self._state.trace_flushed = max(self._state.trace_flushed, entries[-1].seq)
 
     def tail(self) -> TraceTail:
         """The newest entries."""

@@ -22,6 +22,7 @@ MAX_CALL_ARGUMENTS = 2048
 MAX_MADE_ARGUMENTS = 8 * 1024
 MAX_MADE = 200
 MAX_MODELS = 32
+MAX_PARTIALS = 4
 
 
 class TurnEnd:
@@ -186,7 +187,7 @@ class TurnEnd:
             record.texts = joined_text(record.texts, text)
         layout = [*record.layout, *([len(placed)] if placed else [])]
         if record.layout:
-            state.partials = [*state.partials, record.turn][-4:]
+            state.partials = [*state.partials, record.turn][-MAX_PARTIALS:]
         self._finish(record, status, messages=placed, layout=layout, error=error)
 
     def _finish(
@@ -224,8 +225,7 @@ class TurnEnd:
                 info = info_from_activity(error)
                 core.trace.add("ERROR", f"The turn was not recorded: {info.message}", record.turn)
                 return
-            if trace:
-                core.trace.flushed(trace[-1].seq)
+            core.trace.flushed(trace)
 
         core.run_after(write)
 

@@ -14,7 +14,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from ..personas.errors import RequestMismatchError, ToolError
-from .chunks import ChunkItem, usage_content
+from .chunks import ChunkItem, calls_item, usage_content, usage_item
 from .core import Core
 from .drafts import draft_of, joined_text, with_warnings
 from .failures import as_error_info, info_from_activity, root_cause
@@ -24,6 +24,7 @@ from .state import Pause, TurnRecord
 from .steps import HopFailure, RunStep, Segment, StepFailure, StepResult
 from .tool_round import ToolRound, result_messages
 from .turn_end import TurnEnd, add_made, input_message, opened_turn, preview_of
+from .turns import PauseReason
 
 Outcome = Literal["ended", "paused", "rolled"]
 
@@ -67,7 +68,7 @@ class TurnLoop:
         record.reads = list(state.partials) if state.config.show_partial else []
         record.phase = "model"
         record.new = [input_message(record)]
-        core.chunks.begin_turn(record.turn)
+        core.chunks.begin_turn()
         core.trace.add(
             "INTERACTION_START",
             "A turn began.",
@@ -81,7 +82,6 @@ class TurnLoop:
         core = self._core
         request = self._request(record)
         core.chunks.begin_step(record.turn, record.step)
-        trace_upto = core.state.trace_seq
         handle = workflow.start_activity_method(
             ModelPort.run_step,
             request,
@@ -103,7 +103,7 @@ class TurnLoop:
             core.chunks.end_step()
             self._step_failed(record, error)
             return False
-        core.trace.flushed(trace_upto)
+        core.trace.flushed(request.trace)
         if result.existing is not None:
             core.chunks.end_step()
             self._end.known(record, result.existing)
@@ -292,10 +292,10 @@ class TurnLoop:
         if asked:
             self._pause(record, asked)
             return False
-        self.close_round(record)
+        self._close_round(record)
         return True
 
-    def close_round(self, record: TurnRecord) -> None:
+    def _close_round(self, record: TurnRecord) -> None:
         """Every call is answered: the next step takes the answers along."""
         record.new = result_messages(record)
         record.calls = []
@@ -303,9 +303,7 @@ class TurnLoop:
         record.iterations += 1
         record.phase = "model"
 
-    def _pause(
-        self, record: TurnRecord, asked: dict[str, Literal["external", "approval", "lost"]]
-    ) -> None:
+    def _pause(self, record: TurnRecord, asked: dict[str, PauseReason]) -> None:
         state = self._core.state
         timeout = state.config.pause_timeout
         record.pause = Pause(
@@ -332,12 +330,5 @@ def path(record: TurnRecord) -> list[Segment]:
 
 def closing_items(result: StepResult) -> list[ChunkItem]:
     """A step's calls and its usage, as the step itself would have sent them."""
-    items = []
-    if result.calls:
-        calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in result.calls]
-        metadata = {"execution_mode": "internal", "requires_external_tool_result": False}
-        items.append(ChunkItem(type="tool_call_request", content=calls, metadata=metadata))
-    if result.usage.total_tokens:
-        content = usage_content(result.usage)
-        items.append(ChunkItem(type="usage_update", content=content, usage=result.usage))
-    return items
+    items = [calls_item(result.calls)] if result.calls else []
+    return [*items, usage_item(result.usage)] if result.usage.total_tokens else items

@@ -16,6 +16,7 @@ TurnStatus = Literal[
 TurnKind = Literal["text", "system", "import"]
 Sends = Literal["queue", "refuse"]
 OnPause = Literal["refuse", "answer"]
+PauseReason = Literal["external", "approval", "lost"]
 
 FINAL_STATUSES: frozenset[str] = frozenset({"done", "failed", "stopped", "abandoned"})
 
@@ -106,7 +107,7 @@ class ToolCallView(Wire):
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     arguments_ref: str | None = None
-    reason: Literal["external", "approval", "lost"] | None = None
+    reason: PauseReason | None = None
 
 
 class TurnOutput(Wire):
@@ -265,7 +266,7 @@ class PersonaAck(Wire):
 
 
 class CloseSession(Wire):
-    """Input of ``close``."""
+    """Input of ``close``; the reason is kept in the trace of what it stops."""
 
     reason: str | None = None
 

@@ -25,7 +25,6 @@ class CloseTurn(Wire):
 
     Attributes:
         opening: Set when no step recorded the turn.
-        input: The turn's input; written with ``opening``.
         layout: Messages of each step that the workflow recorded; others are removed.
         messages: Messages to add, each with its step and index.
         head: The session's head from now on.
@@ -35,7 +34,6 @@ class CloseTurn(Wire):
     status: TurnStatus
     output: TurnOutput
     opening: OpenTurn | None = None
-    input: list[StoredMessage] = Field(default_factory=list)
     layout: list[int] = Field(default_factory=list)
     messages: list[PlacedMessage] = Field(default_factory=list)
     trace: list[TraceEntry] = Field(default_factory=list)
@@ -46,9 +44,10 @@ class ImportHistory(Wire):
     """Input of ``gmi.store.import_history``: a new root turn that holds a given history.
 
     Attributes:
-        messages_ref: Digest of the messages; ``None`` empties the history.
-        forget: Hide turns from ``hide_upto`` down, and blank their trace details, unless the
-            new history still holds their input.
+        messages: The history, oldest first; an empty one empties the session's.
+        messages_ref: Digest of the messages where they are too large to be carried.
+        forget: Hide older turns, and blank their trace details, unless the new history still
+            holds their input.
     """
 
     at: At

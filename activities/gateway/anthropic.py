@@ -13,7 +13,6 @@ from .anthropic_body import KIND, LAYOUT, messages_body
 from .calls import dump_arguments, finished_call, generated_id
 from .failures import ProviderFailure, classify, refusal
 from .http import IDLE_TIMEOUT, Endpoint, decode_event, ended_early, post_events
-from .prompt import count, section
 from .provider import (
     Finished,
     ModelRequest,
@@ -22,6 +21,7 @@ from .provider import (
     ToolCallDelta,
     UsageReport,
 )
+from .wire import count, section, string
 
 API_VERSION = "2023-06-01"
 
@@ -130,8 +130,8 @@ class _Answer:
         match event.get("type"):
             case "message_start":
                 message = section(event, "message")
-                self._message_id = _text(message.get("id")) or None
-                self._model = _text(message.get("model")) or None
+                self._message_id = string(message.get("id")) or None
+                self._model = string(message.get("model")) or None
                 return self._count(section(message, "usage"))
             case "content_block_start":
                 return self._begin(count(event.get("index")), section(event, "content_block"))
@@ -139,7 +139,7 @@ class _Answer:
                 return self._extend(count(event.get("index")), section(event, "delta"))
             case "message_delta":
                 reason = section(event, "delta").get("stop_reason")
-                self._stop_reason = _text(reason) or self._stop_reason
+                self._stop_reason = string(reason) or self._stop_reason
                 return self._count(section(event, "usage"))
             case "message_stop":
                 self.stopped = True
@@ -158,21 +158,22 @@ class _Answer:
         self._pieces[index] = ""
         if block.get("type") == "tool_use":
             return [ToolCallDelta(self._tool_uses().index(index))]
-        return self._say(_text(block.get("text"))) if block.get("type") == "text" else []
+        return self._say(string(block.get("text"))) if block.get("type") == "text" else []
 
     def _extend(self, index: int, delta: Mapping[str, Any]) -> list[ProviderEvent]:
         block = self._blocks.setdefault(index, {"type": "text", "text": ""})
         match delta.get("type"):
             case "text_delta":
-                text = _text(delta.get("text"))
-                block["text"] = _text(block.get("text")) + text
+                text = string(delta.get("text"))
+                block["text"] = string(block.get("text")) + text
                 return self._say(text)
             case "input_json_delta":
-                self._pieces[index] = self._pieces.get(index, "") + _text(delta.get("partial_json"))
+                piece = string(delta.get("partial_json"))
+                self._pieces[index] = self._pieces.get(index, "") + piece
             case "thinking_delta":
-                block["thinking"] = _text(block.get("thinking")) + _text(delta.get("thinking"))
+                block["thinking"] = string(block.get("thinking")) + string(delta.get("thinking"))
             case "signature_delta":
-                block["signature"] = _text(block.get("signature")) + _text(delta.get("signature"))
+                block["signature"] = string(block.get("signature")) + string(delta.get("signature"))
         return []
 
     def _say(self, text: str) -> list[ProviderEvent]:
@@ -182,7 +183,7 @@ class _Answer:
         return [TextDelta(text)]
 
     def _count(self, usage: Mapping[str, Any]) -> list[ProviderEvent]:
-        self._tier = _text(usage.get("service_tier")) or self._tier
+        self._tier = string(usage.get("service_tier")) or self._tier
         details = section(usage, "output_tokens_details")
         fresh = {**usage, "thinking_tokens": details.get("thinking_tokens")}
         numbers = {name: count(value) for name, value in fresh.items() if isinstance(value, int)}
@@ -212,8 +213,8 @@ class _Answer:
             given = block.get("input")
             if not raw and isinstance(given, dict) and given:
                 raw = dump_arguments(given)
-            name = _text(block.get("name"))
-            call_id = _text(block.get("id")) or generated_id(
+            name = string(block.get("name"))
+            call_id = string(block.get("id")) or generated_id(
                 len(self._request.messages), position, name, raw
             )
             calls.append(finished_call(call_id, name, raw))
@@ -230,7 +231,7 @@ class _Answer:
                 case "tool_use":
                     order.append("tool_use")
                 case "text":
-                    order.append(len(_text(block.get("text"))))
+                    order.append(len(string(block.get("text"))))
         ranks = [0 if e == "thinking" else 2 if e == "tool_use" else 1 for e in order]
         if blocks and (ranks != sorted(ranks) or ranks.count(1) > 1):
             blocks.append({"type": LAYOUT, "blocks": order})
@@ -260,7 +261,3 @@ class _Answer:
             message_id=self._message_id,
             service_tier=self._tier,
         )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

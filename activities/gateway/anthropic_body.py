@@ -7,7 +7,6 @@ from typing import Any
 
 from ...personas.messages import ImagePart, Message
 from .calls import wire_id
-from .failures import ProviderFailure
 from .prompt import (
     OPENING,
     data_url,
@@ -15,6 +14,7 @@ from .prompt import (
     replayable,
     split_system,
     tool_text,
+    unknown_format,
     with_custom,
 )
 from .provider import ModelRequest
@@ -225,12 +225,7 @@ def _output_config(request: ModelRequest, provider: str) -> dict[str, Any]:
     if wanted is None or wanted.get("type") in ("json_object", "text"):
         return config
     if wanted.get("type") != "json_schema" or not isinstance(wanted.get("schema"), dict):
-        raise ProviderFailure(
-            f"{provider}: response_format {wanted.get('type')!r} is not known; use json_object, "
-            "or json_schema with name and schema",
-            kind="unsupported",
-            provider=provider,
-        )
+        raise unknown_format(wanted, provider)
     config["format"] = {"type": "json_schema", "schema": _closed(wanted["schema"])}
     return config
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import httpx
 
@@ -33,8 +33,6 @@ FailureKind = Literal[
     "circuit_open",
     "aborted",
 ]
-
-FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 
 # 408 is a timeout; 520 to 524 are an edge's words for network faults and timeouts behind it.
 NEXT_HOP_STATUSES = frozenset(
@@ -106,7 +104,7 @@ class ProviderFailure(Exception):
     @property
     def same_hop_retryable(self) -> bool:
         """Whether the same hop is worth another try, after ``retry_after`` where it is set."""
-        if self.kind not in _TRANSIENT_KINDS and self.kind != "http":
+        if not self.broke_off and self.kind != "http":
             return False
         if self.should_retry is not None:
             return self.should_retry
@@ -116,6 +114,11 @@ class ProviderFailure(Exception):
     def window_exceeded(self) -> bool:
         """Whether the prompt did not fit the model's context window."""
         return window_exceeded(self.status, self.code, self.message)
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the connection or the stream failed, and nothing was said against the call."""
+        return self.kind in _TRANSIENT_KINDS
 
     def with_usage(self, usage: Usage | None) -> ProviderFailure:
         """This failure, carrying what the call was billed unless it already says so."""

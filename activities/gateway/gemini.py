@@ -14,7 +14,6 @@ from .calls import dump_arguments, generated_id
 from .failures import ProviderFailure, classify, refusal
 from .gemini_body import KIND, content_body
 from .http import IDLE_TIMEOUT, Endpoint, decode_event, ended_early, post_events
-from .prompt import count, section
 from .provider import (
     Finished,
     ModelRequest,
@@ -23,6 +22,7 @@ from .provider import (
     ToolCallDelta,
     UsageReport,
 )
+from .wire import count, section, string
 
 _BLOCKED = frozenset(
     {
@@ -105,9 +105,7 @@ class GeminiProvider:
         except ProviderFailure as error:
             failure = error
         # What breaks after the finishing chunk takes nothing from the answer.
-        if failure is not None and (
-            not answer.finish_reason or failure.kind not in ("network", "timeout", "stream")
-        ):
+        if failure is not None and not (answer.finish_reason and failure.broke_off):
             raise failure.with_usage(answer.usage)
         yield answer.finished()
 
@@ -148,8 +146,8 @@ class _Answer:
         blocked = section(chunk, "promptFeedback").get("blockReason")
         if blocked:
             raise refusal(self._endpoint.provider, str(blocked), usage=self.usage)
-        self._model = _text(chunk.get("modelVersion")) or self._model
-        self._message_id = _text(chunk.get("responseId")) or self._message_id
+        self._model = string(chunk.get("modelVersion")) or self._model
+        self._message_id = string(chunk.get("responseId")) or self._message_id
         candidates = chunk.get("candidates")
         candidate = candidates[0] if isinstance(candidates, list) and candidates else {}
         parts = section(candidate, "content").get("parts")
@@ -157,7 +155,7 @@ class _Answer:
             if isinstance(part, Mapping) and not part.get("thought"):
                 events.extend(self._read_part(part))
         reason = candidate.get("finishReason") if isinstance(candidate, Mapping) else None
-        self.finish_reason = _text(reason) or self.finish_reason
+        self.finish_reason = string(reason) or self.finish_reason
         return events
 
     def _read_part(self, part: Mapping[str, Any]) -> list[ProviderEvent]:
@@ -165,7 +163,7 @@ class _Answer:
         function = section(part, "functionCall")
         if function:
             return [ToolCallDelta(self._add_call(function, signature))]
-        text = _text(part.get("text"))
+        text = string(part.get("text"))
         start = self._length
         self._length += len(text)
         if signature:
@@ -174,10 +172,10 @@ class _Answer:
 
     def _add_call(self, function: Mapping[str, Any], signature: object) -> int:
         index = len(self._calls)
-        name = _text(function.get("name"))
+        name = string(function.get("name"))
         given = function.get("args")
         arguments = dict(given) if isinstance(given, Mapping) else {}
-        own_id = _text(function.get("id"))
+        own_id = string(function.get("id"))
         call_id = own_id
         if not own_id or any(call.id == own_id for call in self._calls):
             call_id = generated_id(
@@ -239,7 +237,3 @@ def gemini_usage(usage: Mapping[str, Any]) -> Usage:
         cache_read_tokens=count(usage.get("cachedContentTokenCount")),
         reasoning_tokens=thoughts,
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 from ...personas.messages import ImagePart, Message
-from .failures import ProviderFailure
 from .prompt import (
     OPENING,
     data_url,
@@ -16,6 +15,7 @@ from .prompt import (
     replayable,
     split_system,
     tool_text,
+    unknown_format,
     with_custom,
 )
 from .provider import ModelRequest
@@ -195,12 +195,7 @@ def _generation_config(request: ModelRequest, provider: str) -> dict[str, Any]:
     if wanted.get("type") == "json_schema" and isinstance(wanted.get("schema"), dict):
         config["responseJsonSchema"] = wanted["schema"]
     elif wanted.get("type") != "json_object":
-        raise ProviderFailure(
-            f"{provider}: response_format {wanted.get('type')!r} is not known; use json_object, "
-            "or json_schema with name and schema",
-            kind="unsupported",
-            provider=provider,
-        )
+        raise unknown_format(wanted, provider)
     config["responseMimeType"] = "application/json"
     return config
 

@@ -147,8 +147,8 @@ def after_failure(
     """Decide what follows a failure of ``hop`` before any output.
 
     A primary that is misconfigured is the caller's mistake and ends the step. Each hop is tried
-    once; the last one up to three times after 1, 2 and 4 seconds, or after the wait that the
-    provider asks for, up to ``max_wait``.
+    once; the last one up to three times, 1 and 2 seconds apart, and again after each wait that
+    the provider asks for, up to ``max_wait``.
 
     Args:
         failure: What happened.

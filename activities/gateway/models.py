@@ -117,15 +117,16 @@ def ensure_supported(request: ModelRequest, provider: str) -> None:
         if isinstance(message.content, list)
         for part in message.content
     )
-    for needed, able, what in (
-        (has_images, info.images, "images"),
-        (bool(request.tools), info.tools, "tools"),
+    for needed, able, what, code in (
+        (has_images, info.images, "images", "IMAGE_UNSUPPORTED"),
+        (bool(request.tools), info.tools, "tools", "TOOLS_UNSUPPORTED"),
     ):
         if needed and able is False:
             raise ProviderFailure(
-                f"{provider}: the model {request.model!r} takes no {what}",
+                f"{provider}: the model {request.model!r} takes no {what}; choose one that does",
                 kind="unsupported",
                 provider=provider,
+                code=code,
             )
 
 

@@ -18,7 +18,6 @@ from .calls import CallAssembler, dump_arguments
 from .failures import ProviderFailure, classify, refusal
 from .http import IDLE_TIMEOUT, Endpoint, decode_event, ended_early, post_events
 from .openai_body import OPENAI, Dialect, chat_body
-from .prompt import count, section
 from .provider import (
     Finished,
     ModelRequest,
@@ -27,6 +26,7 @@ from .provider import (
     ToolCallDelta,
     UsageReport,
 )
+from .wire import count, section, string
 
 _FINISH_REASONS = {
     "length": "length",
@@ -105,9 +105,7 @@ class OpenAIProvider:
                         yield item
         except ProviderFailure as error:
             failure = error
-        if failure is not None and (
-            not answer.finish_reason or failure.kind not in ("network", "timeout", "stream")
-        ):
+        if failure is not None and not (answer.finish_reason and failure.broke_off):
             raise failure.with_usage(answer.usage)
         yield answer.finished()
 
@@ -140,9 +138,9 @@ class _Answer:
             events.append(UsageReport(self.usage))
         if chunk.get("error"):
             raise self._in_band(chunk)
-        self._message_id = self._message_id or _text(chunk.get("id")) or None
-        self._model = self._model or _text(chunk.get("model")) or None
-        self._tier = _text(chunk.get("service_tier")) or self._tier
+        self._message_id = self._message_id or string(chunk.get("id")) or None
+        self._model = self._model or string(chunk.get("model")) or None
+        self._tier = string(chunk.get("service_tier")) or self._tier
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else []:
             if isinstance(choice, Mapping) and not choice.get("index"):
@@ -152,15 +150,15 @@ class _Answer:
     def _read_choice(self, choice: Mapping[str, Any]) -> list[ProviderEvent]:
         events: list[ProviderEvent] = []
         delta = section(choice, "delta")
-        text = _text(delta.get("content"))
+        text = string(delta.get("content"))
         if text:
             self._streamed = True
             events.append(TextDelta(text))
         whole = section(choice, "message")
         if whole and not delta:
             delta = whole
-            self._whole_text = _text(whole.get("content")) or None
-        self._refusal += _text(delta.get("refusal"))
+            self._whole_text = string(whole.get("content")) or None
+        self._refusal += string(delta.get("refusal"))
         calls = delta.get("tool_calls")
         for piece in calls if isinstance(calls, list) else []:
             begun = self._add_call(piece)
@@ -185,9 +183,9 @@ class _Answer:
             arguments = dump_arguments(arguments)
         return self._calls.add(
             index if isinstance(index, int) else None,
-            _text(piece.get("id")) or None,
-            _text(function.get("name")) or None,
-            _text(arguments),
+            string(piece.get("id")) or None,
+            string(function.get("name")) or None,
+            string(arguments),
         )
 
     def _in_band(self, chunk: Mapping[str, Any]) -> ProviderFailure:
@@ -248,7 +246,3 @@ def chat_usage(usage: Mapping[str, Any]) -> Usage:
         reasoning_tokens=reasoning,
         cost_usd=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

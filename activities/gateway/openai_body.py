@@ -8,8 +8,7 @@ from typing import Any
 
 from ...personas.messages import ImagePart, Message, TextPart
 from .calls import dump_arguments, wire_id
-from .failures import ProviderFailure
-from .prompt import image_url, sendable, tool_text, with_custom
+from .prompt import image_url, sendable, tool_text, unknown_format, with_custom
 from .provider import ModelRequest
 
 _SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}")
@@ -180,12 +179,7 @@ def _response_format(wanted: dict[str, Any], provider: str) -> dict[str, Any]:
         if "strict" in wanted:
             schema["strict"] = wanted["strict"]
         return {"type": "json_schema", "json_schema": schema}
-    raise ProviderFailure(
-        f"{provider}: response_format {kind!r} is not known; use json_object, or json_schema "
-        "with name and schema",
-        kind="unsupported",
-        provider=provider,
-    )
+    raise unknown_format(wanted, provider)
 
 
 def _tool_choice(choice: str) -> str | dict[str, Any]:

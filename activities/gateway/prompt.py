@@ -11,6 +11,9 @@ from typing import Any
 from ...personas.messages import ImagePart, Message
 from .failures import ProviderFailure
 
+OPENING = "(The conversation continues.)"
+"""What stands in for a user's message where a provider insists on one and there is none."""
+
 _DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)
 
 _SENT_ROLES = frozenset({"system", "summary", "user", "assistant", "tool"})
@@ -91,6 +94,16 @@ def tool_text(message: Message, provider: str) -> str:
     return message.text
 
 
+def unknown_format(wanted: Mapping[str, Any], provider: str) -> ProviderFailure:
+    """The failure for a response format that has none of the known forms."""
+    return ProviderFailure(
+        f"{provider}: response_format {wanted.get('type')!r} is not known; use json_object, "
+        "or json_schema with name and schema",
+        kind="unsupported",
+        provider=provider,
+    )
+
+
 def with_custom(body: dict[str, Any], custom: Mapping[str, Any] | None) -> dict[str, Any]:
     """The body with a caller's own parameters beside what the adapter sets itself.
 
@@ -104,21 +117,6 @@ def with_custom(body: dict[str, Any], custom: Mapping[str, Any] | None) -> dict[
         elif isinstance(own, dict) and isinstance(value, Mapping):
             joined[name] = with_custom(own, value)
     return joined
-
-
-def count(value: object) -> int:
-    """A token count out of a usage report; 0 for whatever is no whole number."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def section(value: object, name: str) -> Mapping[str, Any]:
-    """A nested object of a wire message; an empty one where it is absent or no object."""
-    found = value.get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
-OPENING = "(The conversation continues.)"
-"""What stands in for a user's message where a provider insists on one and there is none."""
 
 
 def replayable(message: Message, kind: str, model: str) -> list[dict[str, Any]]:

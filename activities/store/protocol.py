@@ -81,8 +81,8 @@ class History:
     """Earlier messages for a prompt.
 
     Attributes:
-        earlier: The newest messages of the path's turns, oldest first; at most the limit, and
-            extended back to the start of a turn's tool round is not the store's business.
+        earlier: The newest messages of the path's turns, oldest first, at most the limit; the
+            oldest may be the rest of a tool round.
         turn: All messages of the current turn that stand before the current step's reply.
         left_out: Messages of the path older than ``earlier``.
     """

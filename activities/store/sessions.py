@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, func, select, update
@@ -159,8 +158,7 @@ def save_session(
     stamp = fence(resolve_epoch(conn, at), at.counter)
     values: dict[str, Any] = {"state": state, "state_fence": stamp}
     if closed:
-        ended: datetime = at.now
-        values["closed_at"] = func.coalesce(sessions.c.closed_at, ended)
+        values["closed_at"] = func.coalesce(sessions.c.closed_at, at.now)
     conn.execute(
         update(sessions)
         .where(sessions.c.session == at.session, sessions.c.state_fence <= stamp)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -55,16 +54,6 @@ def failure_of(error: BaseException, *, retry: bool) -> ApplicationError:
     )
     # Temporal shows where the tool failed; the message, which the model reads, does not.
     return failure.with_traceback(error.__traceback__)
-
-
-def shutdown_failure(name: str) -> ApplicationError:
-    """The failure by which a worker that shuts down hands a call on."""
-    return ApplicationError(
-        f"The worker shut down while the tool {name} ran.",
-        type=WORKER_SHUTDOWN,
-        # 0 counts as unset.
-        next_retry_delay=timedelta(milliseconds=1),
-    )
 
 
 def _json_details(details: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,9 @@ from typing import Any, Literal, TypeVar, overload
 
 from ...personas.errors import ConfigurationError, ToolNotFoundError
 from ...personas.messages import ToolDefinition
-from ...workflows.steps import Route
+from ...workflows.steps import Effect, Route
 from .schema import Signature
 
-Effect = Literal["read", "idempotent", "once"]
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from temporalio import activity
@@ -14,8 +13,10 @@ from temporalio import activity
 from ...personas.errors import ToolError
 from ...workflows.steps import ToolCallInput, ToolOutcome
 from ...workflows.turns import ErrorInfo
+from ..handing_on import shutdown_failure
+from ..heartbeats import beating
 from .context import ToolContext
-from .failures import failure_of, shutdown_failure
+from .failures import failure_of
 from .registry import Function, Tool, ToolRegistry
 from .results import BlobStore, error_outcome, outcome_of
 from .schema import ARGUMENTS_INVALID, ArgumentsInvalidError, Signature
@@ -62,7 +63,7 @@ class _Runner:
         self._store = store
 
     async def run(self, request: ToolCallInput) -> ToolOutcome:
-        async with _heartbeats():
+        async with beating(every=_beat_interval()):
             try:
                 return await self._serve(request)
             except asyncio.CancelledError as error:
@@ -113,7 +114,7 @@ class _Runner:
     def _cancelled(self, error: BaseException) -> BaseException:
         details = activity.cancellation_details()
         if details is not None and details.worker_shutdown:
-            return shutdown_failure(self._name)
+            return shutdown_failure(f"The worker shut down while the tool {self._name} ran.")
         return error if isinstance(error, asyncio.CancelledError) else asyncio.CancelledError()
 
 
@@ -129,18 +130,6 @@ def _context(request: ToolCallInput) -> ToolContext:
     )
 
 
-@contextlib.asynccontextmanager
-async def _heartbeats() -> AsyncIterator[None]:
+def _beat_interval() -> float:
     timeout = activity.info().heartbeat_timeout
-    interval = MAX_BEAT if timeout is None else min(timeout.total_seconds() / 3, MAX_BEAT)
-
-    async def beat() -> None:
-        while True:
-            await asyncio.sleep(interval)
-            activity.heartbeat()
-
-    beating = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        beating.cancel()
+    return MAX_BEAT if timeout is None else min(timeout.total_seconds() / 3, MAX_BEAT)

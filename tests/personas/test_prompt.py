@@ -263,7 +263,6 @@ def test_the_persona_says_how_many_messages_are_shown() -> None:
     prompt = build(three, history)
     assert [m.text for m in prompt.messages[1:]] == ["u28", "u29", "hello"]
     assert prompt.left_out.messages_by_count == 28
-    assert prompt.left_out.anything
     assert len(build(three, history, max_messages=2).messages) == 3
 
 

@@ -364,3 +364,15 @@ async def test_payloads_have_the_same_form_in_every_language(stage: Stage) -> No
     ack = await handle.execute_update("tool_results", payload)
     assert ack["accepted"] == ["w1"]
     assert (await until_resumed(session)).response_text == "done"
+
+
+async def test_an_answer_without_results_reaches_only_the_turn_that_it_names(
+    stage: Stage,
+) -> None:
+    session = await paused(stage, "which-turn", question("which-turn-1"))
+    with pytest.raises(NotPendingError):
+        await session.answer([], turn="another-turn")
+    assert await pending(session) == ["which-turn-1"]
+    ack = await session.answer([], turn=(await session.pending()).calls[0].turn)
+    assert ack.resumed
+    assert (await until_resumed(session)).response_text == "done"

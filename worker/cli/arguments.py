@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..session_calls import WORKFLOW_PREFIX
 from ..settings import Settings
 from .exit_codes import UsageError
 from .output import Output
 
-WORKFLOW_PREFIX = "gmi-session-"
-
-Verb = Callable[["Context"], Coroutine[Any, Any, int]]
 Verbs = argparse._SubParsersAction  # argparse has no public name for it
 
 

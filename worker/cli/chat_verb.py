@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from ...personas.errors import GMIError, SessionNotFoundError
+from ...personas.errors import SessionNotFoundError
 from ...workflows.turns import PendingCall, TurnOutput
 from ..client import Client
 from ..dev_server import answers
@@ -31,6 +31,7 @@ from .exit_codes import ExitCode, error_of
 from .local import Local
 from .painter import Painter
 from .serving_verbs import NO_KEY
+from .turn_verbs import turn_error
 
 T = TypeVar("T")
 
@@ -178,12 +179,7 @@ def _pipe(runner: asyncio.Runner, talk: Chat) -> int:
         talk.tell_offline(output)
         if output.status != "done":
             code = ExitCode.FAILED
-            info = output.error
-            out.error(
-                GMIError(info.message, code=info.code, details=info.details)
-                if info
-                else GMIError(f"The turn was {output.status}.", code="TURN_STOPPED")
-            )
+            out.error(turn_error(output))
     return code
 
 
@@ -248,8 +244,7 @@ def _say(runner: asyncio.Runner, talk: Chat, line: str) -> None:
 
 def _answer_waiting(runner: asyncio.Runner, talk: Chat) -> None:
     """Ask for what an earlier conversation left waiting."""
-    turns = {found.turn for found in talk.waiting}
-    for turn in turns:
+    for turn in dict.fromkeys(found.turn for found in talk.waiting):
         talk.painter.begin()
         talk.painter.aside("a turn is waiting for you")
         output = runner.run(talk.session.get_turn(turn))

@@ -11,7 +11,6 @@ from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import WorkflowExecutionStatus
-from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from ...personas.errors import (
@@ -22,7 +21,7 @@ from ...personas.errors import (
 )
 from ...workflows.session_records import SessionConfig
 from ..client import Client, has_search_attributes
-from ..connection import connect
+from ..connection import connect, load_configuration
 from ..dev_server import HOST, find_dev_server
 from ..plugin import GMIPlugin
 from ..session import Session
@@ -46,26 +45,20 @@ def configured_address(context: Context) -> str | None:
     if args.address is not None:
         address: str = args.address
         return address
-    try:
-        loaded = ClientConfig.load_client_connect_config(
-            profile=args.profile,
-            config_file=str(args.config_file) if args.config_file else None,
-        )
-    except Exception as error:
-        raise ConfigurationError(f"Temporal's client configuration is wrong: {error}") from error
-    return loaded.get("target_host")
+    return load_configuration(args.profile, args.config_file).get("target_host")
 
 
 def configured_namespace(context: Context) -> str:
-    """The namespace that counts when this machine's own server is used."""
-    if context.args.namespace is not None:
-        namespace: str = context.args.namespace
+    """The namespace that counts when this machine's own server is used.
+
+    Raises:
+        ConfigurationError: Temporal's configuration cannot be read.
+    """
+    args = context.args
+    if args.namespace is not None:
+        namespace: str = args.namespace
         return namespace
-    loaded = ClientConfig.load_client_connect_config(
-        profile=context.args.profile,
-        config_file=str(context.args.config_file) if context.args.config_file else None,
-    )
-    return loaded.get("namespace") or "default"
+    return load_configuration(args.profile, args.config_file).get("namespace") or "default"
 
 
 async def server_address(context: Context) -> str:

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceRequest,
     GetSystemInfoRequest,
@@ -19,7 +18,7 @@ from ...activities.store import open_store
 from ...activities.store.engine import database_url
 from ...personas.errors import GMIError
 from ...personas.loader import load_catalog
-from ..client import SEARCH_ATTRIBUTES, Client
+from ..client import SEARCH_ATTRIBUTES, Client, missing_search_attributes
 from ..dev_server import SEARCH_ATTRIBUTE_TYPES
 from ..settings import Settings
 from .arguments import Context, Grammar
@@ -111,16 +110,9 @@ async def _server(client: Client) -> list[Finding]:
 async def _search_attributes(client: Client, address: str) -> Finding:
     temporal = client.temporal
     try:
-        known = await temporal.operator_service.list_search_attributes(
-            ListSearchAttributesRequest(namespace=temporal.namespace)
-        )
+        missing = await missing_search_attributes(temporal)
     except RPCError as error:
         return Finding("search attributes", "warning", f"cannot be listed: {error}")
-    missing = [
-        name
-        for name, kind in SEARCH_ATTRIBUTES.items()
-        if known.custom_attributes.get(name) != kind
-    ]
     if not missing:
         return Finding("search attributes", "ok", ", ".join(SEARCH_ATTRIBUTES))
     words = " ".join(f"--name {name} --type {SEARCH_ATTRIBUTE_TYPES[name]}" for name in missing)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...personas.errors import GMIError
-from ..dev_server import DevServer, start_dev_server
+from ..dev_server import DevServer, end_child, start_dev_server
 from ..settings import DATA_DIRECTORY, Settings
 
 WORKER_LOG = "worker.log"
@@ -101,7 +99,7 @@ class Local:
             with suppress(asyncio.CancelledError):
                 await task
         if self._process is not None:
-            await _end(self._process)
+            await end_child(self._process, _END_SECONDS)
         await self.server.stop()
 
     async def _keep_worker(self) -> None:
@@ -133,17 +131,6 @@ class Local:
     def _fail(self, message: str) -> None:
         if not self.failed.done() and not self._ending:
             self.failed.set_result(GMIError(message, code="LOCAL_FAILED"))
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        await asyncio.wait_for(process.wait(), _END_SECONDS)
-    except TimeoutError:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
 
 
 def _last_error(log: Path) -> str:

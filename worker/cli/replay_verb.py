@@ -9,7 +9,8 @@ from temporalio.worker import Replayer
 
 from ...personas.errors import ValidationError
 from ..plugin import GMIPlugin
-from .arguments import WORKFLOW_PREFIX, Context, Grammar
+from ..session_calls import WORKFLOW_PREFIX
+from .arguments import Context, Grammar
 from .connecting import connected
 from .exit_codes import ExitCode, UsageError
 

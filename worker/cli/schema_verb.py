@@ -32,7 +32,8 @@ from ...workflows.turns import (
     UsageView,
 )
 from ...workflows.writes import Done
-from .arguments import WORKFLOW_PREFIX, Context, Grammar
+from ..session_calls import WORKFLOW_PREFIX
+from .arguments import Context, Grammar
 from .exit_codes import ExitCode
 
 Kind = Literal["update", "signal", "query"]
@@ -89,10 +90,9 @@ async def schema(context: Context) -> int:
 def document() -> dict[str, Any]:
     """Every handler with its schemas, the chunk, and the workflows, as one JSON document."""
     models = {model for handler in HANDLERS.values() for model in (handler.input, handler.result)}
-    wanted = sorted({*models, *_OTHERS} - {None}, key=lambda model: str(model))
-    named = [model for model in wanted if model is not None]
+    wanted = {model for model in (*models, *_OTHERS) if model is not None}
     _, definitions = models_json_schema(
-        [(model, "validation") for model in named],
+        [(model, "validation") for model in sorted(wanted, key=str)],
         ref_template="#/$defs/{model}",
     )
 

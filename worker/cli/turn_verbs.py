@@ -84,7 +84,7 @@ def show_output(out: Output, session: Session, output: TurnOutput) -> int:
     elif output.is_final and output.status == "done":
         out.note(f"{output.provider}:{output.model} · {spent(output.usage)}")
     if output.status in ("failed", "stopped", "abandoned"):
-        out.error(_failure(output))
+        out.error(turn_error(output))
         return ExitCode.FAILED
     return ExitCode.OK
 
@@ -163,7 +163,8 @@ def _how(call: ToolCallView) -> str:
     )
 
 
-def _failure(output: TurnOutput) -> GMIError:
+def turn_error(output: TurnOutput) -> GMIError:
+    """Why a turn did not end done."""
     if output.error is not None:
         return error_from_code(output.error.code, output.error.message, output.error.details)
     return GMIError(f"The turn was {output.status}.", code=f"TURN_{output.status.upper()}")

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from typing import get_args
 
 import httpx
 import pytest
 
 from gmi.activities.gateway.failures import (
-    FAILURE_KINDS,
     FailureKind,
     ProviderFailure,
     classify,
@@ -178,7 +178,7 @@ def test_an_abort_stays_final_whatever_the_provider_suggests() -> None:
     assert not ProviderFailure("x", kind="aborted", status=503, should_retry=True).retryable
 
 
-@pytest.mark.parametrize("kind", FAILURE_KINDS)
+@pytest.mark.parametrize("kind", get_args(FailureKind))
 def test_what_the_same_hop_may_repeat_the_next_hop_may_try(kind: FailureKind) -> None:
     for status in (None, *NEXT_HOP, *NOT_AT_ALL):
         for word in (None, True, False):

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from gmi.activities.tools.failures import failure_of, shutdown_failure
+from gmi.activities.handing_on import shutdown_failure
+from gmi.activities.tools.failures import failure_of
 from gmi.personas.errors import GMIError, StoreError, ToolError
 from gmi.workflows.failures import WORKER_SHUTDOWN, error_from_failure
 from gmi.workflows.policies import NOT_REGISTERED
