@@ -14,6 +14,7 @@ from ..personas.errors import (
     SessionUserMismatchError,
     StaleWriteError,
     StoreError,
+    StoreUnknownSessionError,
 )
 from ..personas.history import SUMMARY_PREFIX
 from ..personas.messages import Message
@@ -89,9 +90,13 @@ class StoreActivities(StorePort):
         """Freeze another persona, or a newer version, for the turns to come."""
         async with serving():
             row = await self._store.get_session(request.at.session)
-            user = row.user_id if row is not None else ""
+            if row is None:
+                raise StoreUnknownSessionError(
+                    f"The store has no session {request.at.session!r}; was it restored to an "
+                    "older state?"
+                )
             await self._catalog.reload()
-            frozen = await self._catalog.freeze(request.persona, user, request.config)
+            frozen = await self._catalog.freeze(request.persona, row.user_id, request.config)
             await self._store.set_persona(request.at, frozen.persona_digest, frozen.toolset_digest)
             return frozen
 

@@ -22,12 +22,10 @@ class Wire(BaseModel):
 class Tagged(Wire):
     """A piece of content that names its kind in every form that it is written in."""
 
-    type: str
-
     @model_serializer(mode="wrap")
     def _with_type(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # Stored without its defaults a piece would lose the tag that it is read again by.
-        return {"type": self.type, **write(self)}
+        return {"type": type(self).model_fields["type"].default, **write(self)}
 
 
 class TextPart(Tagged):

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
-from ..personas.errors import GMIError, SessionClosedError, SessionNotFoundError
+from ..personas.errors import SessionClosedError, SessionNotFoundError
 from ..personas.messages import Message, Part
 from ..personas.options import CompletionOptions
 from ..workflows.chunks import Chunk
@@ -156,6 +156,9 @@ class Session(SessionReads):
 
         Returns when the session has it; a running turn has then ended ``stopped`` within a
         second, with the steps that it finished.
+
+        Raises:
+            TurnNotFoundError: The session never made this turn.
         """
         try:
             await self._signal("stop_turn", StopTurn(turn=turn, reason=reason))
@@ -166,7 +169,7 @@ class Session(SessionReads):
         if turn is not None:
             try:
                 await self.wait(turn, timeout=STOP_WAIT)
-            except (TimeoutError, GMIError):
+            except (TimeoutError, SessionNotFoundError, SessionClosedError):
                 return
 
     async def handle_tool_result(

@@ -15,6 +15,7 @@ from ..personas.errors import (
 )
 from ..personas.messages import Message
 from ..personas.schema import Persona
+from ..personas.trace_limits import DEFAULT_MAX_ENTRIES
 from ..workflows.trace import TraceEntry, TraceTail
 from ..workflows.turns import (
     FINAL_STATUSES,
@@ -160,8 +161,18 @@ class SessionReads(SessionCalls):
         rows = [item async for item in self.read("messages", turn=turns[-1].turn)]
         return [Message.model_validate(row["message"]) for row in rows]
 
-    async def get_reasoning_trace(self) -> list[TraceEntry]:
-        """The whole reasoning trace: the store's part and the session's tail."""
+    async def get_reasoning_trace(self, *, limit: int | None = None) -> list[TraceEntry]:
+        """The newest entries of the reasoning trace: the store's and the session's tail.
+
+        Args:
+            limit: Most entries; the persona's ``reasoningTraceConfig.maxEntries`` without, which
+                is 500 unless it says more. The store keeps them all (``read("trace")``).
+        """
+        if limit is None:
+            try:
+                limit = (await self._query("get_state", None, StateView)).trace_limit
+            except SessionNotFoundError:
+                limit = DEFAULT_MAX_ENTRIES
         try:
             tail = (await self._query("trace_tail", None, TraceTail)).entries
         except SessionNotFoundError:
@@ -170,7 +181,7 @@ class SessionReads(SessionCalls):
         async for item in self.read("trace"):
             entry = TraceEntry.model_validate(item)
             entries.setdefault(entry.seq, entry)
-        return [entries[seq] for seq in sorted(entries)]
+        return [entries[seq] for seq in sorted(entries)][-limit:]
 
     async def get_persona(self) -> Persona:
         """The persona that the session runs, as it was frozen."""

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ..personas.messages import Wire
+from .steps import PortModel
 
 ReadKind = Literal["session", "turns", "messages", "trace", "usage", "turn", "text", "blob"]
 
 
-class Read(Wire):
+class Read(PortModel):
     """Input of the workflow ``GMIRead`` and of ``gmi.store.read``.
 
     Attributes:
@@ -35,7 +35,7 @@ class Read(Wire):
     wait: float = 5.0
 
 
-class Page(Wire):
+class Page(PortModel):
     """A page of at most 256 KB.
 
     Attributes:

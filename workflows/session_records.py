@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..personas.messages import Wire
 from ..personas.options import CompletionOptions
-from .steps import At
+from .steps import At, PortModel
 from .trace import TraceEntry
 from .turns import HopSpec
 
@@ -58,7 +58,7 @@ class SessionConfig(Wire):
     roll_events: int = Field(default=2000, ge=1)
 
 
-class OpenSession(Wire):
+class OpenSession(PortModel):
     """Input of ``gmi.store.open_session``.
 
     Attributes:
@@ -77,7 +77,7 @@ class OpenSession(Wire):
     run: str
 
 
-class SessionRules(Wire):
+class SessionRules(PortModel):
     """What the workflow itself needs of the frozen persona."""
 
     persona: str
@@ -87,7 +87,7 @@ class SessionRules(Wire):
     model: str = ""
 
 
-class Frozen(Wire):
+class Frozen(PortModel):
     """A persona and a set of tools, as they were when the session resolved them."""
 
     persona_digest: str
@@ -96,7 +96,7 @@ class Frozen(Wire):
     warnings: list[str] = Field(default_factory=list)
 
 
-class OpenedSession(Wire):
+class OpenedSession(PortModel):
     """Result of ``gmi.store.open_session``.
 
     Attributes:
@@ -124,7 +124,7 @@ class OpenedSession(Wire):
     head_depth: int = 0
 
 
-class RefreshInput(Wire):
+class RefreshInput(PortModel):
     """Input of ``gmi.store.refresh_persona``."""
 
     at: At
@@ -132,7 +132,7 @@ class RefreshInput(Wire):
     config: SessionConfig
 
 
-class SaveSession(Wire):
+class SaveSession(PortModel):
     """Input of ``gmi.store.save_session``: the session is released or closed.
 
     Attributes:

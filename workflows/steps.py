@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from ..personas.messages import Message, Usage, Wire
 from ..personas.options import CompletionOptions
@@ -31,7 +31,16 @@ MAX_RESULT_BYTES = 2_000_000
 """A tool's result over this size is a typed error result."""
 
 
-class At(Wire):
+class PortModel(Wire):
+    """Base of what crosses a port: fields that a newer release added are passed over.
+
+    Workers of two releases serve one session during a deploy, and old results are replayed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class At(PortModel):
     """Where in a session's life a write belongs.
 
     Attributes:
@@ -51,21 +60,21 @@ class At(Wire):
     reset: bool = False
 
 
-class Segment(Wire):
+class Segment(PortModel):
     """A stretch of a path: the done turns of ``branch`` up to ``depth``."""
 
     branch: str
     depth: int
 
 
-class StoredMessage(Wire):
+class StoredMessage(PortModel):
     """A message, or a message whose content is kept in the store under a digest."""
 
     message: Message
     content_ref: str | None = None
 
 
-class OpenTurn(Wire):
+class OpenTurn(PortModel):
     """A turn as it is recorded before the model is asked."""
 
     seq: int
@@ -82,7 +91,7 @@ class OpenTurn(Wire):
     created_at: datetime
 
 
-class TurnDraft(Wire):
+class TurnDraft(PortModel):
     """What a turn has come to before a step; see :mod:`.drafts`."""
 
     request_id: str
@@ -94,7 +103,7 @@ class TurnDraft(Wire):
     steps: int = 0
 
 
-class RunStep(Wire):
+class RunStep(PortModel):
     """Input of ``gmi.model.run_step``: where the turn stands, and what is new since the last step.
 
     Attributes:
@@ -140,7 +149,7 @@ class RunStep(Wire):
 Effect = Literal["read", "idempotent", "once"]
 
 
-class Route(Wire):
+class Route(PortModel):
     """How a planned tool call is carried out.
 
     Attributes:
@@ -167,7 +176,7 @@ class Route(Wire):
     approval: bool = False
 
 
-class PlannedCall(Wire):
+class PlannedCall(PortModel):
     """A tool call with the way to carry it out.
 
     Attributes:
@@ -183,7 +192,7 @@ class PlannedCall(Wire):
     problem: ErrorInfo | None = None
 
 
-class HopFailure(Wire):
+class HopFailure(PortModel):
     """A hop that could not start or failed before any output, and the attempt that saw it."""
 
     hop: int
@@ -194,7 +203,7 @@ class HopFailure(Wire):
     usage: Usage | None = None
 
 
-class LeftOut(Wire):
+class LeftOut(PortModel):
     """What the prompt left out of the history."""
 
     messages: int = 0
@@ -202,7 +211,7 @@ class LeftOut(Wire):
     reason: str = ""
 
 
-class StepResult(Wire):
+class StepResult(PortModel):
     """Result of ``gmi.model.run_step``.
 
     Attributes:
@@ -236,7 +245,7 @@ class StepResult(Wire):
     warnings: list[str] = Field(default_factory=list)
 
 
-class StepFailure(Wire):
+class StepFailure(PortModel):
     """Details of the error with which ``run_step`` gives up."""
 
     error: ErrorInfo
@@ -244,7 +253,7 @@ class StepFailure(Wire):
     usage: Usage | None = None
 
 
-class ToolCallInput(Wire):
+class ToolCallInput(PortModel):
     """Input of every tool activity.
 
     Attributes:
@@ -263,7 +272,7 @@ class ToolCallInput(Wire):
     step: int
 
 
-class ToolOutcome(Wire):
+class ToolOutcome(PortModel):
     """A tool's result as our own runner returns it; other workers may return any JSON value.
 
     Attributes:

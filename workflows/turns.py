@@ -352,6 +352,7 @@ class StateView(Wire):
     created_at: datetime
     run: int
     state_bytes: int
+    trace_limit: int = 500
 
 
 class UsageView(Wire):

@@ -91,6 +91,7 @@ def state(core: Core | None, start: SessionStart, chunks: ChunkLog) -> StateView
         created_at=known.created_at,
         run=known.run,
         state_bytes=len(known.model_dump_json()),
+        trace_limit=known.rules.trace_max_entries,
     )
 
 

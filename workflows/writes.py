@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import Field
 
-from ..personas.messages import Message, Wire
-from .steps import At, OpenTurn, StoredMessage
+from ..personas.messages import Message
+from .steps import At, OpenTurn, PortModel, StoredMessage
 from .trace import TraceEntry
 from .turns import TurnOutput, TurnStatus
 
 
-class PlacedMessage(Wire):
+class PlacedMessage(PortModel):
     """A message with its place in the turn."""
 
     step: int
@@ -20,7 +20,7 @@ class PlacedMessage(Wire):
     stored: StoredMessage
 
 
-class CloseTurn(Wire):
+class CloseTurn(PortModel):
     """Input of ``gmi.store.close_turn``.
 
     Attributes:
@@ -40,7 +40,7 @@ class CloseTurn(Wire):
     head: str | None = None
 
 
-class ImportHistory(Wire):
+class ImportHistory(PortModel):
     """Input of ``gmi.store.import_history``: a new root turn that holds a given history.
 
     Attributes:
@@ -59,24 +59,24 @@ class ImportHistory(Wire):
     trace: list[TraceEntry] = Field(default_factory=list)
 
 
-class ImportResult(Wire):
+class ImportResult(PortModel):
     """Turns whose recorded details were forgotten."""
 
     forgotten: list[str] = Field(default_factory=list)
     messages: int = 0
 
 
-class PutBlobs(Wire):
+class PutBlobs(PortModel):
     """Input of ``gmi.store.put_blobs``."""
 
     values: list[Any]
 
 
-class BlobRefs(Wire):
+class BlobRefs(PortModel):
     """Digests in the order of the values."""
 
     digests: list[str]
 
 
-class Done(Wire):
+class Done(PortModel):
     """Result of an activity that only writes."""

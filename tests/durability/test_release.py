@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -139,7 +139,10 @@ async def test_a_session_that_was_reset_to_an_earlier_point_works_on(stage: Stag
             reason="an operator's wish",
             request_id="reset-1",
             workflow_task_finish_event_id=done,
-            reset_reapply_exclude_types=[1, 2],
+            reset_reapply_exclude_types=[
+                ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
+                ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
+            ],
         )
     )
     fresh = (await stage.reconnect()).session(session.id, user_id="kim")

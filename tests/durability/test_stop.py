@@ -37,16 +37,16 @@ async def test_a_running_turn_is_stopped_within_a_second(stage: Stage, streamed:
     session = stage.session()
     if streamed:
         stream = await session.stream("go")
-        following = asyncio.create_task(stream.result())
+        answer = asyncio.create_task(stream.result())
         while stream.text != "some words":
             await asyncio.sleep(0.01)
         turn = stream.turn
     else:
-        sending = asyncio.create_task(session.send("go", request_id="r"))
+        answer = asyncio.create_task(session.send("go", request_id="r"))
         await stage.model.reached("mid")
         turn = (await session.state()).active_turn or ""
     assert await stop_and_time(session, turn) < WITHIN
-    output = await (following if streamed else sending)
+    output = await answer
     assert output.status == "stopped"
     assert output.is_final
     assert output.response_text == ("some words" if streamed else None)

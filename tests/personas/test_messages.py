@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gmi.personas.messages import ImagePart, Message, TextPart
@@ -17,6 +19,6 @@ PARTS = Message(
 
 
 @pytest.mark.parametrize("left_out", [{}, {"exclude_defaults": True}, {"exclude_none": True}])
-def test_content_in_parts_survives_every_way_of_writing(left_out: dict[str, bool]) -> None:
+def test_content_in_parts_survives_every_way_of_writing(left_out: dict[str, Any]) -> None:
     assert Message.model_validate(PARTS.model_dump(mode="json", **left_out)) == PARTS
     assert Message.model_validate_json(PARTS.model_dump_json(**left_out)) == PARTS

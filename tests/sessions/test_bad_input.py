@@ -238,7 +238,8 @@ async def test_an_unknown_turn_is_typed(stage: Stage) -> None:
             await call("no-such-turn")
     refusal = await foreign(stage, session, "await_turn", {"turn": "no-such-turn"})
     assert refusal.type == "TURN_UNKNOWN"
-    await session.stop("no-such-turn")
+    with pytest.raises(TurnNotFoundError):
+        await session.stop("no-such-turn")
     assert "TURN_UNKNOWN" in (await session.pending()).warnings[-1]
     await usable(session)
 

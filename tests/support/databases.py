@@ -72,7 +72,8 @@ def locked(url: str) -> Iterator[None]:
         return
     engine = _engine(url)
     with engine.connect() as conn:
-        tables = ", ".join(name for name in inspect(conn).get_table_names() if not name.startswith("alembic"))
+        names = inspect(conn).get_table_names()
+        tables = ", ".join(name for name in names if not name.startswith("alembic"))
         conn.execute(text(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE"))
         try:
             yield
