@@ -15,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 from ..personas.errors import (
     ConfigurationError,
     GMIError,
+    ProcessingError,
     ProviderError,
     ProviderUnavailableError,
     StaleWriteError,
@@ -53,6 +54,10 @@ from .store.protocol import Begun, Closing, History, Shown, Store, UsageRow
 
 DEFAULT_HISTORY = 20
 SMALLER_WINDOWS = 3
+MAX_CRASHES = 5
+
+MAX_CALLS = 64
+"""Calls of one step; a model that asks for more is asked again after these."""
 
 
 @implements(ModelPort)
@@ -96,6 +101,20 @@ class ModelActivities(ModelPort):
                     return await attempt.run()
                 except GMIError as error:
                     attempt.refuse(error)
+                except ApplicationError:
+                    raise
+                except Exception as error:
+                    # A mistake of ours, or something that passes: tried again, but not for ever,
+                    # since each attempt may ask the model.
+                    progress.crashes += 1
+                    progress.beat()
+                    if progress.crashes < MAX_CRASHES:
+                        raise
+                    attempt.refuse(
+                        ProcessingError(
+                            f"The step failed {MAX_CRASHES} times: {type(error).__name__}: {error}"
+                        )
+                    )
 
 
 class StepAttempt:
@@ -230,6 +249,11 @@ class StepAttempt:
         if calls and not request.with_tools:
             self._warnings.append("The model asked for tools although none were offered.")
             calls = []
+        if len(calls) > MAX_CALLS:
+            self._warnings.append(
+                f"The model asked for {len(calls)} calls at once; the first {MAX_CALLS} are taken."
+            )
+            calls = calls[:MAX_CALLS]
         usage = price(hop.model, hop.provider, reply.usage)
         for item in reply.closing_items(calls):
             sender.put(item)

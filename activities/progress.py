@@ -22,12 +22,14 @@ class Progress(BaseModel):
         hop: The hop to serve.
         tries: Failures of the provider at this hop; lost workers and stores do not count.
         waited: An attempt of this hop failed, and the step waited to ask it again.
+        crashes: Attempts that ended by an error that nobody foresaw.
         failures: Every hop failure so far, for the trace and the bill.
     """
 
     hop: int = 0
     tries: int = 0
     waited: bool = False
+    crashes: int = 0
     failures: list[HopFailure] = Field(default_factory=list)
 
     @classmethod

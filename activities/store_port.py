@@ -111,6 +111,7 @@ class StoreActivities(StorePort):
                 status=request.status,
                 output=request.output,
                 opening=request.opening,
+                step_counter=request.step_counter,
                 layout=request.layout,
                 messages=messages,
                 trace=request.trace,

@@ -16,14 +16,13 @@ from temporalio.service import RPCError
 
 from ..personas.errors import ValidationError
 from ..workflows.pages import Page, Read
-from ..workflows.read import GMIRead
 from ..workflows.session_records import SessionConfig
+from ..workflows.state import WORKFLOW_PREFIX
 from .calls import calling
 from .connection import connect
 from .feed import Feeds
 from .plugin import GMIPlugin
 from .session import Session
-from .session_calls import WORKFLOW_PREFIX
 from .settings import TASK_QUEUE
 
 SEARCH_ATTRIBUTES = {
@@ -175,12 +174,14 @@ class Client:
         """Read a page of the store through a worker."""
 
         async def call() -> Page:
-            return await self.temporal.execute_workflow(
-                GMIRead.run,
+            page: Page = await self.temporal.execute_workflow(
+                "GMIRead",
                 request,
                 id=f"gmi-read-{uuid.uuid4()}",
                 task_queue=self.task_queue,
+                result_type=Page,
             )
+            return page
 
         return await calling(call)
 

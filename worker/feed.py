@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import temporalio.client
 from temporalio.api.common.v1 import Payload
@@ -213,13 +214,15 @@ class Feeds:
 
     def __init__(self, client: temporalio.client.Client) -> None:
         self._client = client
-        self._feeds: dict[str, Feed] = {}
+        # Let go as soon as nobody reads: a client may speak to very many sessions.
+        self._feeds: WeakValueDictionary[str, Feed] = WeakValueDictionary()
 
     def of(self, workflow_id: str) -> Feed:
-        """The feed of a session."""
-        if workflow_id not in self._feeds:
-            self._feeds[workflow_id] = Feed(self._client, workflow_id)
-        return self._feeds[workflow_id]
+        """The feed of a session; the same one for all who read at the same time."""
+        feed = self._feeds.get(workflow_id)
+        if feed is None:
+            feed = self._feeds[workflow_id] = Feed(self._client, workflow_id)
+        return feed
 
 
 def _kind(error: BaseException) -> str | None:

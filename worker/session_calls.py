@@ -17,7 +17,7 @@ from ..workflows.pages import Page, Read, ReadKind
 from ..workflows.requests import check_credentials
 from ..workflows.session import GMISession
 from ..workflows.session_records import SessionConfig
-from ..workflows.state import SessionStart
+from ..workflows.state import WORKFLOW_PREFIX, SessionStart
 from .calls import calling
 from .feed import Feed
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from .client import Client
 
 T = TypeVar("T")
-
-WORKFLOW_PREFIX = "gmi-session-"
-"""Before a session's id it makes its workflow's id."""
 
 TASK_TIMEOUT = timedelta(seconds=5)
 """A worker killed in the middle of a workflow task holds its session up for this long."""
@@ -142,14 +139,12 @@ class SessionCalls:
             search_attributes=self._client.search_attributes,
         )
 
-    async def _start_with_signal(
-        self, name: str, payload: BaseModel
-    ) -> WorkflowHandle[GMISession, None]:
+    async def _start_with_signal(self, name: str, payload: BaseModel) -> WorkflowHandle[Any, Any]:
         """Send a signal to a session that may have to be started for it."""
 
-        async def call() -> WorkflowHandle[GMISession, None]:
+        async def call() -> WorkflowHandle[Any, Any]:
             return await self._client.temporal.start_workflow(
-                GMISession.run,
+                "GMISession",
                 self._start_input(),
                 **self._start_options(),
                 start_signal=name,

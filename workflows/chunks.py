@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..personas.messages import ToolCall, Usage, Wire
 from .steps import HopFailure, PlannedCall
@@ -75,6 +75,18 @@ class ChunkItem(Wire):
     content: Any = None
     usage: Usage | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_its_content(self) -> ChunkItem:
+        # Anybody can send the signal that carries these.
+        if self.type == "text_delta" and not isinstance(self.content, str):
+            raise ValueError("a text_delta holds text")
+        failed = self.metadata.get("failed_attempt")
+        if failed is not None and not (
+            isinstance(failed, int) and isinstance(self.metadata.get("hop"), int)
+        ):
+            raise ValueError("a failed attempt's bill names its attempt and its hop")
+        return self
 
 
 class ChunkBatch(Wire):

@@ -88,7 +88,9 @@ class History:
             is_final=True,
             write_counter=at.counter,
         )
-        given = [message.model_dump(mode="json") for message in request.messages]
+        given = [
+            message.model_dump(mode="json", exclude_defaults=True) for message in request.messages
+        ]
         large = encoded_size(given) > INLINE_TEXT_BYTES
         [ref] = await core.put_blobs([given]) if large else [None]
         result = await workflow.execute_activity_method(

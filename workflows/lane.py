@@ -107,7 +107,7 @@ class Lane:
     def _idle_left(self) -> timedelta | None:
         state = self._core.state
         limit = state.config.idle_timeout
-        if limit is None or state.paused or state.queue or state.active:
+        if limit is None or self._reserved or state.paused or state.queue or state.active:
             return None
         left = self._last_work + timedelta(seconds=limit) - workflow.now()
         return max(left, timedelta(0))
@@ -169,7 +169,9 @@ class Lane:
         self._chunks.detach()
         await workflow.wait_condition(workflow.all_handlers_finished)
         idle = self._idle_left()
-        return idle == timedelta(0) and not core.closing
+        # What was written meanwhile is not in the record that was left behind.
+        moved = core.state.counter != at.counter
+        return idle == timedelta(0) and not core.closing and not moved
 
     def begin_close(self, reason: str | None = None) -> None:
         """Take no more turns, and stop everything; :meth:`serve` closes the session then."""

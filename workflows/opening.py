@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from temporalio import workflow
 
+from ..personas.errors import ValidationError
 from .policies import STORE
 from .ports import StorePort
 from .requests import check_config, check_credentials
 from .session_records import OpenedSession, OpenSession
-from .state import SessionStart, SessionState
+from .state import WORKFLOW_PREFIX, SessionStart, SessionState
 from .trace_log import TraceLog
 
 
@@ -19,10 +20,16 @@ async def open_session(start: SessionStart) -> SessionState:
         ActivityError: The persona, a tool, the model or the user does not fit; nothing was
             written.
         CredentialRefusedError: A raw key was sent.
+        ValidationError: The workflow's id is another session's.
     """
     check_credentials(start.config.credentials)
     check_config(start.config)
     info = workflow.info()
+    if info.workflow_id != WORKFLOW_PREFIX + start.session_id:
+        raise ValidationError(
+            f"The workflow {info.workflow_id!r} cannot serve session {start.session_id!r}; the "
+            f"workflow's id has to be {WORKFLOW_PREFIX + start.session_id!r}."
+        )
     opened = await workflow.execute_activity_method(
         StorePort.open_session,
         OpenSession(

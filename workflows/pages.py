@@ -31,8 +31,8 @@ class Read(PortModel):
     digest: str | None = None
     after: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
-    min_counter: int = 0
-    wait: float = 5.0
+    min_counter: int = Field(default=0, ge=0, lt=1 << 62)
+    wait: float = Field(default=5.0, ge=0, le=10)
 
 
 class Page(PortModel):

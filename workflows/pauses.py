@@ -50,7 +50,7 @@ class Pauses:
         waiting = [
             (record, call)
             for record in state.paused
-            for call in record.open_calls()
+            for call in asked_calls(record)
             if payload.turn in (None, record.turn)
         ]
         found: TurnRecord | None = None
@@ -95,7 +95,7 @@ class Pauses:
             return ToolResultsAck(turn=turn, duplicates=duplicates)
         accepted: list[str] = []
         for result in payload.results:
-            call = next((c for c in record.open_calls() if c.id == result.call_id), None)
+            call = next((c for c in asked_calls(record) if c.id == result.call_id), None)
             if call is None:
                 continue
             state.answered[call.id] = Answered(digest=digest(result), turn=record.turn)
@@ -177,6 +177,12 @@ class Pauses:
         return await value_result(self._core, record, call, result.content)
 
 
+def asked_calls(record: TurnRecord) -> list[PlannedCall]:
+    """The open calls that the host is asked about; one that it allowed already is not."""
+    reasons = record.pause.reasons if record.pause is not None else {}
+    return [call for call in record.open_calls() if call.id in reasons]
+
+
 def check_fits(record: TurnRecord, call: PlannedCall, result: HostResult) -> None:
     """Refuse an approval for a call that wants a result, and the other way round."""
     reason = record.pause.reasons.get(call.id) if record.pause is not None else None
@@ -184,7 +190,7 @@ def check_fits(record: TurnRecord, call: PlannedCall, result: HostResult) -> Non
         raise ValidationError(
             f"The call {call.id!r} waits for an approval; send approved=true or approved=false."
         )
-    if reason == "external" and result.approved is not None:
+    if reason != "approval" and result.approved is not None:
         raise ValidationError(f"The call {call.id!r} waits for a result, not for an approval.")
     if result.rerun and reason != "lost":
         raise ValidationError(

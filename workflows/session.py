@@ -60,12 +60,20 @@ class GMISession:
     """
 
     @workflow.init
-    def __init__(self, start: SessionStart) -> None:
+    def __init__(self, raw: RawValue = MISSING) -> None:
+        self._open_error: GMIError | None = None
+        try:
+            start = decode(raw, SessionStart)
+        except GMIError as error:
+            # Whoever calls is told, and the run ends, so that the id is free.
+            self._open_error = error
+            start = SessionStart(session_id="", user_id="")
         self._start = start
         stream = WorkflowStream(prior_state=start.stream or first_stream_state())
+        # The library's own publisher is not used: nothing it sends could be fenced.
+        workflow.set_signal_handler("__temporal_workflow_stream_publish", passed_over)
         self._chunks = ChunkLog(stream, start.stream_marks)
         self._wanted = start.state is not None
-        self._open_error: GMIError | None = None
         self._refreshing = asyncio.Lock()
         self._core: Core | None = None
         if start.state is not None:
@@ -79,7 +87,7 @@ class GMISession:
         self._lane = Lane(core, self._pauses)
 
     @workflow.run
-    async def run(self, start: SessionStart) -> None:
+    async def run(self, raw: RawValue = MISSING) -> None:
         """Serve the session; a cancel from outside closes it."""
         try:
             if self._core is not None or await self._open():
@@ -99,6 +107,8 @@ class GMISession:
             if not self._wanted:
                 return False
         try:
+            if self._open_error is not None:
+                raise self._open_error
             state = await open_session(self._start)
         except (GMIError, ActivityError) as error:
             self._open_error = error if isinstance(error, GMIError) else error_from_activity(error)
@@ -157,6 +167,9 @@ class GMISession:
         with refusing():
             submit = decode(raw, SubmitTurn)
             check_form(submit)
+            if self._open_error is not None:
+                # Accepted, so that the handler says why and the run ends.
+                return
             if self._core is not None:
                 self._requests.check(submit)
             elif submit.user_id != self._start.user_id:
@@ -349,3 +362,7 @@ class GMISession:
     def usage(self) -> UsageView:
         """Tokens and USD so far."""
         return views.usage(self._ready())
+
+
+async def passed_over(raw: RawValue = MISSING) -> None:
+    """A signal that says nothing to a session."""

@@ -19,6 +19,9 @@ from .steps import PlannedCall, StoredMessage
 from .trace import TraceEntry
 from .turns import HopSpec, PauseReason, ToolCallView, TurnCard, TurnKind, TurnOutput
 
+WORKFLOW_PREFIX = "gmi-session-"
+"""A session's workflow has this and the session's id as its id."""
+
 MAX_QUEUE = 32
 MAX_CARDS = 48
 MAX_REQUESTS = 128
@@ -105,6 +108,7 @@ class TurnRecord(Carried):
     reads: list[str] = Field(default_factory=list)
     phase: Literal["queued", "model", "tools", "paused"] = "queued"
     step: int = 0
+    step_counter: int = 0
     opened: bool = False
     start_hop: int = 0
     layout: list[int] = Field(default_factory=list)

@@ -17,6 +17,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 from ..personas.messages import Message
 from .core import Core
+from .decode import encoded_size
 from .failures import info_from_activity, never_started, outcome_unknown, root_cause
 from .policies import NOT_REGISTERED, tool_options
 from .state import ToolResult, TurnRecord
@@ -87,8 +88,9 @@ async def value_result(core: Core, record: TurnRecord, call: PlannedCall, value:
     except (TypeError, ValueError) as error:
         return error_result(call, not_json(str(error)))
     size = len(text.encode())
-    if size > MAX_RESULT_BYTES:
-        return error_result(call, too_large(size))
+    # As JSON once more, which is how it is kept: quotes and backslashes count twice.
+    if encoded_size(text) > MAX_RESULT_BYTES:
+        return error_result(call, too_large(encoded_size(text)))
     held = sum(len((known.content or "").encode()) for known in record.results.values())
     if size > INLINE_TEXT_BYTES or (size > SMALL_BYTES and held + size > ROUND_BYTES):
         [ref] = await core.put_blobs([text])

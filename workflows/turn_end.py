@@ -22,6 +22,9 @@ MAX_CALL_ARGUMENTS = 2048
 MAX_MADE_ARGUMENTS = 8 * 1024
 MAX_MADE = 200
 MAX_MODELS = 32
+
+MAX_CUT_BYTES = 500_000
+"""Bytes of a stopped step's text that are kept: more does not fit one activity's input."""
 MAX_PARTIALS = 4
 
 
@@ -178,6 +181,11 @@ class TurnEnd:
             for i, stored in enumerate(record.new)
         ]
         if text:
+            if len(text.encode()) > MAX_CUT_BYTES:
+                text = text.encode()[:MAX_CUT_BYTES].decode(errors="ignore")
+                core.trace.add(
+                    "WARNING", "The cut text is long; only its beginning is kept.", record.turn
+                )
             cut = Message(role="assistant", content=text, partial=True)
             placed.append(
                 PlacedMessage(
@@ -209,6 +217,7 @@ class TurnEnd:
             status=status,
             output=output,
             opening=None if record.opened else opened_turn(record),
+            step_counter=record.step_counter,
             layout=layout,
             messages=messages,
             trace=trace,

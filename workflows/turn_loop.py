@@ -136,8 +136,10 @@ class TurnLoop:
         options = state.config.options
         if record.input.options is not None:
             options = options.merged(record.input.options) if options else record.input.options
+        at = core.at(record.turn)
+        record.step_counter = at.counter
         return RunStep(
-            at=core.at(record.turn),
+            at=at,
             step=record.step,
             opening=None if record.opened else opened_turn(record),
             path=path(record),

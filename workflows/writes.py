@@ -25,6 +25,8 @@ class CloseTurn(PortModel):
 
     Attributes:
         opening: Set when no step recorded the turn.
+        step_counter: Write counter of the turn's last step; what that step itself recorded as the
+            turn's end does not stand against this one.
         layout: Messages of each step that the workflow recorded; others are removed.
         messages: Messages to add, each with its step and index.
         head: The session's head from now on.
@@ -35,6 +37,7 @@ class CloseTurn(PortModel):
     output: TurnOutput
     opening: OpenTurn | None = None
     layout: list[int] = Field(default_factory=list)
+    step_counter: int = 0
     messages: list[PlacedMessage] = Field(default_factory=list)
     trace: list[TraceEntry] = Field(default_factory=list)
     head: str | None = None

@@ -43,17 +43,31 @@ def wire_id(call_id: str, form: re.Pattern[str], length: int) -> str:
     return hashlib.sha256(call_id.encode()).hexdigest()[:length]
 
 
+MAX_DEPTH = 100
+"""Nesting of a call's arguments; serializers give up a little later."""
+
+
 def finished_call(call_id: str, name: str, raw: str) -> ToolCall:
     """A call with parsed arguments, or with ``malformed`` where the text is no JSON object."""
     if not raw.strip():
         return ToolCall(id=call_id, name=name)
     try:
         parsed = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ToolCall(id=call_id, name=name, malformed=raw)
-    if not isinstance(parsed, dict):
+    if not isinstance(parsed, dict) or too_deep(parsed):
         return ToolCall(id=call_id, name=name, malformed=raw)
     return ToolCall(id=call_id, name=name, arguments=parsed)
+
+
+def too_deep(value: object, limit: int = MAX_DEPTH) -> bool:
+    """Whether a JSON value is nested more deeply than can be sent on."""
+    if not isinstance(value, dict | list):
+        return False
+    if limit == 0:
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return any(too_deep(item, limit - 1) for item in inner)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from ...workflows.steps import At, OpenTurn
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import FINAL_STATUSES, TurnOutput, TurnStatus
 from ...workflows.writes import PlacedMessage
-from .fences import epoch_of, fence
+from .fences import counter_of, epoch_of, fence
 from .rows import message_values, upsert_message, write_trace
 from .standing import behind, look_up, open_row
 from .tables import messages, sessions, turns
@@ -59,6 +59,7 @@ def close_turn(
     status: TurnStatus,
     output: TurnOutput,
     opening: OpenTurn | None,
+    step_counter: int,
     layout: Sequence[int],
     added: Sequence[tuple[PlacedMessage, Message]],
     entries: Sequence[TraceEntry],
@@ -70,14 +71,16 @@ def close_turn(
     stamp = fence(standing.epoch, at.counter)
     if row.turn is None and opening is None:
         raise behind(at, len(layout), sum(layout), 0)
-    # No step of this record opened it, and it has ended: an old request was sent again and its
-    # repeat was stopped, or failed, before anybody saw that. What it came to stays.
+    # No step of this record is known to have opened it, and it has ended: an old request was sent
+    # again and its repeat was stopped, or failed, before anybody saw that. What it came to stays,
+    # unless it was this record's own step that ended it meanwhile.
     known = (
         opening is not None
         and row.turn is not None
         and row.status in FINAL_STATUSES
         and row.output is not None
         and epoch_of(row.fence) == standing.epoch
+        and counter_of(row.fence) != step_counter
     )
     if not known and (row.turn is None or row.fence <= stamp):
         if opening is not None and (row.turn is None or epoch_of(row.fence) < standing.epoch):

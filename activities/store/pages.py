@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from ...personas.errors import ValidationError
@@ -35,13 +36,32 @@ def read_cursor(value: str | None, *kinds: type) -> list[Any] | None:
         return None
     try:
         parts = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         parts = None
-    if not isinstance(parts, list) or [type(part) for part in parts] != list(kinds):
+    if (
+        not isinstance(parts, list)
+        or [type(part) for part in parts] != list(kinds)
+        or any(isinstance(part, int) and not 0 <= part < 1 << 62 for part in parts)
+    ):
         raise ValidationError(
-            f"{value!r} is not a cursor of this list; pass the `next` of the page before, as it is"
+            f"{value[:100]!r} is not a cursor of this list; pass the `next` of the page before, "
+            "as it is"
         )
     return parts
+
+
+def read_time(value: str) -> datetime:
+    """The time in a cursor.
+
+    Raises:
+        ValidationError: Not a time.
+    """
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError as error:
+        raise ValidationError(
+            f"{value[:100]!r} is no time of a cursor; pass the `next` of the page before, as it is"
+        ) from error
 
 
 def fill(found: Iterable[tuple[str, Item]], limit: int) -> tuple[list[Item], str | None]:

@@ -243,6 +243,7 @@ class Store(Protocol):
         opening: OpenTurn | None,
         layout: Sequence[int],
         messages: Sequence[tuple[PlacedMessage, Message]],
+        step_counter: int = 0,
         trace: Sequence[TraceEntry],
         head: str | None,
     ) -> None:
@@ -258,6 +259,7 @@ class Store(Protocol):
             opening: Records the turn when no step did.
             layout: Messages of each step that stay.
             messages: Messages to add or overwrite; they stay too.
+            step_counter: Counter of the turn's last step, whose own end of it does not stand.
             trace: Entries since the last write.
             head: The turn that the next one continues from.
 

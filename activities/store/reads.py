@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, tuple_
@@ -16,7 +15,7 @@ from ...workflows.turns import TurnOutput
 from .blobs import blob_piece
 from .conversation import conversation_rows
 from .engine import Database
-from .pages import PIECE_BYTES, Item, cursor, fill, read_cursor
+from .pages import PIECE_BYTES, Item, cursor, fill, read_cursor, read_time
 from .tables import messages, sessions, trace, turns, usage
 
 POLL_SECONDS = 0.02
@@ -202,7 +201,7 @@ def _usage(conn: Connection, request: Read, session: Row[Any]) -> Found:
         query = query.where(usage.c.turn == request.turn)
     if place := read_cursor(request.after, str, str, int, int, int, str, int):
         at, *key = place
-        since = datetime.fromisoformat(at)
+        since = read_time(at)
         query = query.where(
             (usage.c.at > since) | ((usage.c.at == since) & (tuple_(*_bill) > tuple_(*key)))
         )

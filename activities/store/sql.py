@@ -165,6 +165,7 @@ class SQLStore:
         opening: OpenTurn | None,
         layout: Sequence[int],
         messages: Sequence[tuple[PlacedMessage, Message]],
+        step_counter: int = 0,
         trace: Sequence[TraceEntry],
         head: str | None,
     ) -> None:
@@ -176,6 +177,7 @@ class SQLStore:
                 status=status,
                 output=output,
                 opening=opening,
+                step_counter=step_counter,
                 layout=layout,
                 added=messages,
                 entries=trace,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..session_calls import WORKFLOW_PREFIX
+from ...workflows.state import WORKFLOW_PREFIX
 from ..settings import Settings
 from .exit_codes import UsageError
 from .output import Output

@@ -8,8 +8,8 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from ...personas.errors import ValidationError
+from ...workflows.state import WORKFLOW_PREFIX
 from ..plugin import GMIPlugin
-from ..session_calls import WORKFLOW_PREFIX
 from .arguments import Context, Grammar
 from .connecting import connected
 from .exit_codes import ExitCode, UsageError

@@ -10,7 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from ...workflows.chunks import CHUNK_TOPIC, Chunk, ChunkBatch
 from ...workflows.pages import Page, Read
-from ...workflows.state import SessionStart
+from ...workflows.state import WORKFLOW_PREFIX, SessionStart
 from ...workflows.steps import ToolCallInput, ToolOutcome
 from ...workflows.trace import TraceTail
 from ...workflows.turns import (
@@ -32,7 +32,6 @@ from ...workflows.turns import (
     UsageView,
 )
 from ...workflows.writes import Done
-from ..session_calls import WORKFLOW_PREFIX
 from .arguments import Context, Grammar
 from .exit_codes import ExitCode
 
