@@ -11,6 +11,8 @@ from temporalio.worker import Worker
 
 from .settings import Settings
 
+_LOOK_SECONDS = 0.02
+
 
 async def run_worker(
     client: temporalio.client.Client,
@@ -29,16 +31,40 @@ async def run_worker(
         settings: The worker's settings.
         stop: Ends the worker when set.
         ready: Called once the worker polls.
+
+    Raises:
+        ConfigurationError: The store or the personas are not usable; nothing was served.
+        PersonaInvalidError: A persona has errors.
     """
     ended = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     try:
-        async with Worker(client, task_queue=settings.task_queue):
-            if ready is not None:
-                ready()
-            await ended.wait()
+        await _serve(Worker(client, task_queue=settings.task_queue), ended, ready)
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+
+
+async def _serve(worker: Worker, ended: asyncio.Event, ready: Callable[[], None] | None) -> None:
+    # Not `async with worker`: what fails before it polls has to end the process, and the context
+    # manager waits for ever for a worker that never began.
+    running = asyncio.create_task(worker.run())
+    told = asyncio.create_task(ended.wait())
+    try:
+        while not (worker.is_running or running.done() or told.done()):
+            await asyncio.wait({running, told}, timeout=_LOOK_SECONDS)
+        if worker.is_running and ready is not None:
+            ready()
+        await asyncio.wait({running, told}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done() and worker.is_running:
+            await worker.shutdown()
+        elif not running.done():
+            running.cancel()
+        await running
+    except asyncio.CancelledError:
+        if not told.done():
+            raise
+    finally:
+        told.cancel()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -101,13 +103,20 @@ class SessionCalls:
         call_id = str(uuid.uuid4())
 
         async def call() -> T:
-            answer: T = await self._client.temporal.execute_update_with_start_workflow(
-                name,
-                args=[] if payload is None else [payload],
-                start_workflow_operation=self._start(),
-                id=call_id,
-                result_type=result,
-            )
+            start = self._start()
+            try:
+                answer: T = await self._client.temporal.execute_update_with_start_workflow(
+                    name,
+                    args=[] if payload is None else [payload],
+                    start_workflow_operation=start,
+                    id=call_id,
+                    result_type=result,
+                )
+            except Exception:
+                # The operation keeps the error too, and would complain that nobody asked for it.
+                with suppress(Exception):
+                    await asyncio.wait_for(start.workflow_handle(), 0)
+                raise
             return answer
 
         return await calling(call)

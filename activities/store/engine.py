@@ -212,7 +212,12 @@ class PostgreSQLDatabase(Database):
 
     def __init__(self, url: URL) -> None:
         super().__init__()
-        self._engine = create_async_engine(url, pool_size=_READERS + 1, max_overflow=_READERS)
+        try:
+            self._engine = create_async_engine(url, pool_size=_READERS + 1, max_overflow=_READERS)
+        except ModuleNotFoundError as error:
+            raise ConfigurationError(
+                "PostgreSQL's driver is not installed; install durable-gmi[postgres]"
+            ) from error
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         async with self._engine.begin() as conn:

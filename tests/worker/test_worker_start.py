@@ -1,0 +1,47 @@
+"""A worker that cannot serve says why and ends; it never claims to serve."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..support.temporal_server import TemporalServer
+
+
+async def started(server: TemporalServer, directory: Path, **environ: str) -> tuple[int, str]:
+    """Exit code and output of ``gmi worker``, which has to end by itself."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gmi.worker", "--address", server.address, "worker"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "GMI_TASK_QUEUE": directory.name, **environ},
+        cwd=directory,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 40)
+    return process.returncode or 0, output.decode()
+
+
+@pytest.mark.parametrize("broken", ["missing", "persona", "store"])
+async def test_what_is_wrong_ends_the_worker_with_the_reason(
+    temporal: TemporalServer, tmp_path: Path, broken: str
+) -> None:
+    if broken == "store":
+        environ = {"GMI_DATABASE_URL": "mysql://db/x"}
+        reason = "sqlite:///"
+    elif broken == "missing":
+        environ = {"GMI_PERSONAS": str(tmp_path / "nowhere")}
+        reason = "nowhere"
+    else:
+        (tmp_path / "bad.json").write_text(json.dumps({"id": "bad", "version": "one"}))
+        environ = {"GMI_PERSONAS": str(tmp_path)}
+        reason = "bad.json"
+    code, output = await started(temporal, tmp_path, **environ)
+    assert code != 0
+    assert reason in output
+    assert "Traceback" not in output
+    assert "Serving" not in output
