@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -141,7 +142,13 @@ class StoreActivities(StorePort):
         """Keep large values under their digests."""
         async with serving():
             values = [dump_value(value) for value in request.values]
-            return BlobRefs(digests=await self._store.put_blobs("json", values))
+            data = [base64.b64decode(piece) for piece in request.data]
+            return BlobRefs(
+                digests=[
+                    *await self._store.put_blobs("json", values),
+                    *await self._store.put_blobs("data", data),
+                ]
+            )
 
     async def save_session(self, request: SaveSession) -> Done:
         """Record that the session is released or closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import uuid
 from collections.abc import AsyncIterator
@@ -14,16 +15,21 @@ from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import RPCError
 
-from ..personas.errors import ValidationError
+from ..personas.errors import MessageTooLargeError, ValidationError
+from ..personas.messages import ImagePart
 from ..workflows.pages import Page, Read
 from ..workflows.session_records import SessionConfig
 from ..workflows.state import WORKFLOW_PREFIX
+from ..workflows.writes import BlobRefs, Keep
 from .calls import calling
 from .connection import connect
 from .feed import Feeds
 from .plugin import GMIPlugin
 from .session import Session
 from .settings import TASK_QUEUE
+
+MAX_KEPT_BYTES = 700_000
+"""Bytes of an image that is kept in the store."""
 
 SEARCH_ATTRIBUTES = {
     "GmiPersona": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
@@ -169,6 +175,37 @@ class Client:
                     if pair.key.name in SEARCH_ATTRIBUTES
                 },
             )
+
+    async def keep_image(self, data: bytes, media_type: str) -> ImagePart:
+        """Keep an image in the store; returns the part that shows it in a message.
+
+        Args:
+            data: The image, at most 700,000 bytes; for a larger one give its URL.
+            media_type: For example ``image/png``.
+
+        Raises:
+            MessageTooLargeError: The image is larger.
+        """
+        if len(data) > MAX_KEPT_BYTES:
+            raise MessageTooLargeError(
+                f"The image has {len(data)} bytes and the limit is {MAX_KEPT_BYTES}; make it "
+                "smaller, or give its URL.",
+                details={"bytes": len(data), "limit": MAX_KEPT_BYTES},
+            )
+        request = Keep(data=base64.b64encode(data).decode())
+
+        async def call() -> BlobRefs:
+            refs: BlobRefs = await self.temporal.execute_workflow(
+                "GMIKeep",
+                request,
+                id=f"gmi-keep-{uuid.uuid4()}",
+                task_queue=self.task_queue,
+                result_type=BlobRefs,
+            )
+            return refs
+
+        refs = await calling(call)
+        return ImagePart(blob=refs.digests[0], media_type=media_type)
 
     async def read(self, request: Read) -> Page:
         """Read a page of the store through a worker."""

@@ -18,7 +18,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from ..personas.errors import ConfigurationError
 from ..personas.loader import PersonaLoader
 from ..personas.schema import Persona
-from ..workflows import GMIRead, GMISession
+from ..workflows import GMIKeep, GMIRead, GMISession
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class GMIPlugin(SimplePlugin):
         super().__init__(
             "durable-gmi.GMIPlugin",
             data_converter=_converter,
-            workflows=[GMISession, GMIRead],
+            workflows=[GMISession, GMIRead, GMIKeep],
             workflow_runner=_runner,
             run_context=self._running,
         )

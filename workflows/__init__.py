@@ -1,6 +1,7 @@
 """What happens: the session workflow, its wire models and its ports."""
 
 from .chunks import CHUNK_SIGNAL, CHUNK_TOPIC, Chunk, ChunkBatch, ChunkItem
+from .keep import GMIKeep
 from .ports import ModelPort, StorePort, implements
 from .read import GMIRead
 from .session import GMISession
@@ -13,6 +14,7 @@ __all__ = [
     "Chunk",
     "ChunkBatch",
     "ChunkItem",
+    "GMIKeep",
     "GMIRead",
     "GMISession",
     "ModelPort",

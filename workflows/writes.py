@@ -69,14 +69,30 @@ class ImportResult(PortModel):
     messages: int = 0
 
 
-class PutBlobs(PortModel):
-    """Input of ``gmi.store.put_blobs``."""
+class Keep(PortModel):
+    """Input of the workflow ``GMIKeep``.
 
-    values: list[Any]
+    Attributes:
+        data: What to keep, in base64; at most 700 KB before encoding.
+    """
+
+    data: str
+
+
+class PutBlobs(PortModel):
+    """Input of ``gmi.store.put_blobs``.
+
+    Attributes:
+        values: JSON values.
+        data: Bytes in base64, kept as they are.
+    """
+
+    values: list[Any] = Field(default_factory=list)
+    data: list[str] = Field(default_factory=list)
 
 
 class BlobRefs(PortModel):
-    """Digests in the order of the values."""
+    """Digests in the order of the values, then of the data."""
 
     digests: list[str]
 

@@ -107,7 +107,10 @@ async def test_a_tool_that_may_be_repeated_is_repeated_with_the_same_key(
     assert stage.model.effects == ["look_up:moss:1", "look_up:moss:2"]
 
 
-async def test_a_worker_killed_between_two_steps_loses_nothing(make_stage: MakeStage) -> None:
+@pytest.mark.parametrize("deed", ["kill", "terminate"])
+async def test_a_worker_lost_between_two_steps_loses_nothing(
+    make_stage: MakeStage, deed: str
+) -> None:
     stage = await make_stage(workers=1)
     stage.model.on("both", Call("echo", {"text": "a"}))
     stage.model.on("both", Barrier("second"), Text("never "), calls=1, times=1)
@@ -116,7 +119,7 @@ async def test_a_worker_killed_between_two_steps_loses_nothing(make_stage: MakeS
     stream = await session.stream("do both")
     following = asyncio.create_task(follow(stream))
     await stage.model.reached("second")
-    stage.workers[0].kill()
+    getattr(stage.workers[0], deed)()
     await stage.worker()
     output = await asyncio.wait_for(following, 30)
     assert output.response_text == "done"
@@ -124,7 +127,8 @@ async def test_a_worker_killed_between_two_steps_loses_nothing(make_stage: MakeS
     assert [m.role for m in history] == ["user", "assistant", "tool", "assistant"]
 
 
-async def test_a_pause_outlives_every_worker(make_stage: MakeStage) -> None:
+@pytest.mark.parametrize("deed", ["kill", "terminate"])
+async def test_a_pause_outlives_every_worker(make_stage: MakeStage, deed: str) -> None:
     stage = await make_stage(workers=1)
     stage.model.on("ask", Call("ask_person", {"question": "which?"}))
     stage.model.on("ask", Text("the red one"), calls=1)
@@ -132,7 +136,7 @@ async def test_a_pause_outlives_every_worker(make_stage: MakeStage) -> None:
     paused = await session.send("ask somebody")
     assert (paused.status, paused.is_final) == ("waiting", False)
     [call] = paused.tool_calls
-    stage.workers[0].kill()
+    getattr(stage.workers[0], deed)()
     await stage.worker()
     output = await asyncio.wait_for(session.handle_tool_result(call.id, "red"), 30)
     assert output.response_text == "the red one"

@@ -31,7 +31,7 @@ from ...workflows.turns import (
     TurnView,
     UsageView,
 )
-from ...workflows.writes import Done
+from ...workflows.writes import BlobRefs, Done, Keep
 from .arguments import Context, Grammar
 from .exit_codes import ExitCode
 
@@ -72,7 +72,16 @@ HANDLERS: dict[str, Handler] = {
     "usage": Handler(("query",), None, UsageView),
 }
 
-_OTHERS: tuple[type[BaseModel], ...] = (SessionStart, Read, Page, Chunk, ToolCallInput, ToolOutcome)
+_OTHERS: tuple[type[BaseModel], ...] = (
+    SessionStart,
+    Read,
+    Page,
+    Keep,
+    BlobRefs,
+    Chunk,
+    ToolCallInput,
+    ToolOutcome,
+)
 
 
 def add(grammar: Grammar) -> None:
@@ -107,6 +116,7 @@ def document() -> dict[str, Any]:
                 "start": "update-with-start or signal-with-start, conflict policy USE_EXISTING",
             },
             "GMIRead": {"input": ref(Read), "result": ref(Page)},
+            "GMIKeep": {"input": ref(Keep), "result": ref(BlobRefs)},
         },
         "handlers": {
             name: {
