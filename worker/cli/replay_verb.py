@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from temporalio.client import WorkflowHistory
@@ -59,6 +60,9 @@ async def replay(context: Context) -> int:
 
 def _history(path: Path, text: str) -> tuple[str, WorkflowHistory]:
     try:
-        return str(path), WorkflowHistory.from_json(path.stem, text)
+        history = WorkflowHistory.from_json(path.stem, text)
+        # The id is part of what is replayed: a session checks that it is its own.
+        started = history.events[0].workflow_execution_started_event_attributes
+        return str(path), replace(history, workflow_id=started.workflow_id or path.stem)
     except Exception as error:
         raise ValidationError(f"{path} is not a workflow's history in JSON: {error}") from error
