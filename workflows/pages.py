@@ -32,7 +32,7 @@ class Read(PortModel):
     after: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
     min_counter: int = Field(default=0, ge=0, lt=1 << 62)
-    wait: float = Field(default=5.0, ge=0, le=10)
+    wait: float = Field(default=5.0, ge=0, le=60)
 
 
 class Page(PortModel):

@@ -35,7 +35,7 @@ STEP: dict[str, Any] = {
 """A model step: its attempts walk the fallback hops, and end by a non-retryable error."""
 
 READ: dict[str, Any] = {
-    "start_to_close_timeout": timedelta(seconds=15),
+    "start_to_close_timeout": timedelta(seconds=75),
     "heartbeat_timeout": timedelta(seconds=5),
     "retry_policy": RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=10),
 }

@@ -23,12 +23,12 @@ from ..support.scripted_model import Barrier, Call, Text
 
 
 async def test_a_stop_that_races_with_the_answer_is_the_same_in_the_store(stage: Stage) -> None:
-    stage.model.on("race", Text("plain"))
+    stage.model.on("collide", Text("plain"))
     session = stage.session()
     dice = random.Random(7)
     seen: dict[str, str] = {}
     for _ in range(40):
-        stream = await session.stream("race")
+        stream = await session.stream("collide")
         await asyncio.sleep(dice.uniform(0, 0.04))
         await session._signal("stop_turn", StopTurn(turn=stream.turn))
         seen[stream.turn] = (await session.wait(stream.turn)).status
