@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
@@ -74,7 +75,7 @@ QUICK = Sizes(
 )
 
 
-class Side:
+class Side(ABC):
     """One of the two that are compared.
 
     Args:
@@ -88,9 +89,9 @@ class Side:
         self.temporal = temporal
         self.worker = worker
 
+    @abstractmethod
     async def open(self) -> tuple[Send, str]:
         """A new session: what sends to it, and the id of its workflow."""
-        raise NotImplementedError
 
 
 class Ours(Side):
