@@ -1,0 +1,104 @@
+"""A memory trace as the memory's mathematics sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+TraceType = Literal["episodic", "semantic", "procedural", "prospective", "relational"]
+ScopeKind = Literal["user", "thread", "persona", "organization"]
+SourceType = Literal[
+    "user_statement",
+    "agent_inference",
+    "tool_result",
+    "observation",
+    "reflection",
+    "external",
+    "fact_graph",
+    "typed_network",
+    "retrieved_document",
+    "human_approval",
+    "identity_provider",
+    "system_config",
+    "external_api",
+    "memory_summary",
+]
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scope:
+    """Whose memory a trace is: a user's, a thread's, a persona's or an organization's."""
+
+    kind: ScopeKind
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Affect:
+    """Valence, arousal and dominance, each in [-1, 1]."""
+
+    valence: float = 0.0
+    arousal: float = 0.0
+    dominance: float = 0.0
+
+
+@dataclass(slots=True)
+class Trace:
+    """One memory.
+
+    All times are seconds since the epoch (UTC), all durations seconds.
+
+    Attributes:
+        id: Deterministic: the same turn and role give the same id.
+        session: Session key of the turn that it was made in, or ``""`` for one put in by hand.
+        turn: That turn, or ``""``.
+        branch: Branch of that turn.
+        depth: Depth of that turn on its branch.
+        role: ``user``, ``assistant``, or what else made it (``gist``, ``schema``, ``note``).
+        confidence: How far the source is trusted, in [0, 1].
+        affect: Felt when it was made; arousal in [-1, 1].
+        intensity: Of that feeling, in [0, 1].
+        mood: Mood word when it was made.
+        strength: At the last access, in [0, 1].
+        stability: Seconds in which the strength falls to 1/e.
+        importance: In [0, 1].
+        retrievals: How often it was recalled.
+        interval: Spacing interval in seconds.
+        next_at: When rehearsing it would serve it best.
+        mechanisms: What the mechanisms note of it, each under its name.
+        version: Of its scope when it last changed.
+    """
+
+    id: str
+    scope: Scope
+    content: str
+    type: TraceType = "episodic"
+    source: SourceType = "user_statement"
+    session: str = ""
+    turn: str = ""
+    branch: str = ""
+    depth: int = 0
+    role: str = "user"
+    persona_id: str = ""
+    confidence: float = 0.8
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    affect: Affect = Affect()
+    intensity: float = 0.0
+    mood: str = "neutral"
+    strength: float = 0.5
+    stability: float = HOUR
+    importance: float = 0.5
+    retrievals: int = 0
+    accesses: int = 0
+    last_access: float = 0.0
+    interval: float = HOUR
+    next_at: float | None = None
+    mechanisms: dict[str, Any] = field(default_factory=dict)
+    active: bool = True
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    version: int = 0
