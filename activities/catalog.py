@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
+from ..personas.errors import PermissionDeniedError, PersonaInvalidError, PersonaNotFoundError
 from ..personas.loader import PersonaCatalog
+from ..personas.memory_lifecycle import negotiates
 from ..personas.messages import ToolDefinition
 from ..personas.overlays import OverlayContext, OverlayRule, apply_overlays
 from ..personas.schema import Persona, check_access
 from ..personas.trace_limits import trace_limits
+from ..workflows.decode import encoded_size
 from ..workflows.session_records import Frozen, SessionConfig, SessionRules
 from ..workflows.steps import Route
 from .blobs import dump_value
@@ -20,6 +23,11 @@ from .store.protocol import Store
 from .tools.registry import ToolRegistry
 
 CACHE_SIZE = 256
+
+MAX_IMPRINT_BYTES = 8 * 1024
+"""Bytes of what a new session's working memory holds."""
+
+T = TypeVar("T")
 
 
 class Toolset(BaseModel):
@@ -36,16 +44,23 @@ class Catalog:
         load: Loads the personas that new sessions may name: at the start, and at each refresh.
         tools: The tools of this worker.
         store: Keeps what is frozen.
+        observed: The host's own memory takes every turn, whatever the persona remembers.
     """
 
     def __init__(
-        self, load: Callable[[], Awaitable[PersonaCatalog]], tools: ToolRegistry, store: Store
+        self,
+        load: Callable[[], Awaitable[PersonaCatalog]],
+        tools: ToolRegistry,
+        store: Store,
+        *,
+        observed: bool = False,
     ) -> None:
         self._load = load
+        self._observed = observed
         self._personas: PersonaCatalog | None = None
         self._tools = tools
         self._store = store
-        self._cache: OrderedDict[str, Any] = OrderedDict()
+        self._cache: OrderedDict[str, Persona | Toolset] = OrderedDict()
 
     async def personas(self) -> PersonaCatalog:
         """The personas that new sessions may name.
@@ -91,25 +106,45 @@ class Catalog:
         return Frozen(
             persona_digest=persona_digest,
             toolset_digest=toolset_digest,
-            rules=session_rules(persona),
+            rules=self.rules(persona),
             warnings=warnings,
+        )
+
+    async def known(self, persona_id: str) -> Persona | None:
+        """A persona that new sessions may name; ``None`` when there is none of this id."""
+        try:
+            return (await self.personas()).get(persona_id)
+        except (PersonaNotFoundError, PermissionDeniedError):
+            return None
+
+    def rules(self, persona: Persona) -> SessionRules:
+        """What a session's workflow needs of its persona."""
+        limits = trace_limits(persona)
+        return SessionRules(
+            persona=persona.id,
+            persona_name=persona.name,
+            memory=persona.memory.enabled or self._observed,
+            negotiates=negotiates(persona.memory_config),
+            imprints=imprints(persona),
+            trace_max_entries=limits.max_entries,
+            trace_max_message=limits.max_message_length,
         )
 
     async def persona(self, digest: str) -> Persona:
         """A frozen persona."""
-        found = self._cached(digest)
+        found = self._cached(digest, Persona)
         if found is None:
             found = Persona.from_json(await self._store.get_blob(digest))
             self._keep(digest, found)
-        return found  # type: ignore[no-any-return]  # one cache for two types, keyed by content
+        return found
 
     async def toolset(self, digest: str) -> Toolset:
         """A frozen set of tools."""
-        found = self._cached(digest)
+        found = self._cached(digest, Toolset)
         if found is None:
             found = Toolset.model_validate_json(await self._store.get_blob(digest))
             self._keep(digest, found)
-        return found  # type: ignore[no-any-return]  # one cache for two types, keyed by content
+        return found
 
     def _toolset(self, names: list[str] | None) -> Toolset:
         tools = self._tools.all() if names is None else [self._tools.get(name) for name in names]
@@ -118,23 +153,34 @@ class Catalog:
             routes={tool.name: tool.route for tool in tools},
         )
 
-    def _cached(self, digest: str) -> Any:
-        if digest in self._cache:
-            self._cache.move_to_end(digest)
-        return self._cache.get(digest)
+    def _cached(self, digest: str, kind: type[T]) -> T | None:
+        found = self._cache.get(digest)
+        if not isinstance(found, kind):
+            return None
+        self._cache.move_to_end(digest)
+        return found
 
-    def _keep(self, digest: str, value: Any) -> None:
+    def _keep(self, digest: str, value: Persona | Toolset) -> None:
         self._cache[digest] = value
         while len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
 
 
-def session_rules(persona: Persona) -> SessionRules:
-    """What a session's workflow needs of its persona."""
-    limits = trace_limits(persona)
-    return SessionRules(
-        persona=persona.id,
-        persona_name=persona.name,
-        trace_max_entries=limits.max_entries,
-        trace_max_message=limits.max_message_length,
-    )
+def imprints(persona: Persona) -> dict[str, Any]:
+    """What a new session's working memory holds: each key once, without those that say nothing.
+
+    Raises:
+        PersonaInvalidError: Together they are too large for a session to carry.
+    """
+    found = {
+        imprint.key: imprint.value
+        for imprint in persona.initial_memory_imprints
+        if imprint.key and imprint.value is not None
+    }
+    size = encoded_size(found)
+    if size > MAX_IMPRINT_BYTES:
+        raise PersonaInvalidError(
+            f"The initialMemoryImprints of persona {persona.id!r} have {size} bytes and the limit "
+            f"is {MAX_IMPRINT_BYTES}; put long texts into its memory instead."
+        )
+    return found

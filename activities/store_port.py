@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from temporalio.exceptions import ApplicationError
+from temporalio import activity
 
 from ..personas.errors import (
     GMIError,
     PersonaMismatchError,
     SessionClosedError,
     SessionUserMismatchError,
-    StaleWriteError,
-    StoreError,
     StoreUnknownSessionError,
 )
-from ..personas.history import SUMMARY_PREFIX
+from ..personas.history import told_summary
 from ..personas.messages import Message
 from ..workflows.failures import refusal
 from ..workflows.pages import Page, Read
@@ -32,7 +30,7 @@ from ..workflows.session_records import (
 )
 from ..workflows.writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, PutBlobs
 from .blobs import dump_value, load_value
-from .catalog import Catalog, session_rules
+from .catalog import Catalog
 from .content import ContentLoader
 from .gateway.registry import ProviderRegistry
 from .heartbeats import beating
@@ -127,7 +125,7 @@ class StoreActivities(StorePort):
             if request.messages_ref is not None:
                 raw = load_value(await self._store.get_blob(request.messages_ref))
                 messages = [Message.model_validate(item) for item in raw]
-            messages = [importable(m) for m in messages if m.role not in ("error", "thought")]
+            messages = [m for given in messages if (m := importable(given)) is not None]
             forgotten = await self._store.import_history(
                 request.at,
                 opening=request.opening,
@@ -180,7 +178,7 @@ class StoreActivities(StorePort):
         frozen = Frozen(
             persona_digest=known.persona_digest,
             toolset_digest=known.toolset_digest,
-            rules=session_rules(persona),
+            rules=self._catalog.rules(persona),
         )
         return self._opened(opened, frozen, SessionConfig.model_validate(known.config))
 
@@ -207,25 +205,23 @@ class StoreActivities(StorePort):
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[None]:
+async def serving(beat: Callable[[], None] = activity.heartbeat) -> AsyncIterator[None]:
     """Beat while the store works, and turn the project's errors into failures.
 
     A store that is down is waited for.
+
+    Args:
+        beat: Sends one heartbeat.
     """
     try:
-        async with beating():
+        async with beating(beat):
             yield
-    except StoreError as error:
-        retry = bool(error.details.get("retryable")) and not isinstance(error, StaleWriteError)
-        raise ApplicationError(
-            error.message, error.details, type=error.code, non_retryable=not retry
-        ) from error
     except GMIError as error:
         raise refusal(error) from error
 
 
-def importable(message: Message) -> Message:
-    """A message as a history takes it: a summary becomes a system message."""
-    if message.role != "summary":
-        return message
-    return message.model_copy(update={"role": "system", "content": SUMMARY_PREFIX + message.text})
+def importable(message: Message) -> Message | None:
+    """A message as a history takes it: a summary as a system message, no error, no thought."""
+    if message.role in ("error", "thought"):
+        return None
+    return told_summary(message) if message.role == "summary" else message

@@ -18,6 +18,9 @@ from .schema import Persona
 
 DEFAULT_PERSONA_ID = "v_researcher"
 
+REMEMBERS = {"enabled": True, "cognitiveMechanisms": {}}
+"""Each of these personas remembers beyond a conversation, with every mechanism at its defaults."""
+
 _V = Persona(
     id="v_researcher",
     name="V",
@@ -41,6 +44,7 @@ away.
 also when it contradicts you.
 
 What you do not know, you say you do not know, together with the shortest way to find out.""",
+    memory_config=REMEMBERS,
     personality_traits={
         "honesty": 0.9,
         "emotionality": 0.4,
@@ -75,6 +79,7 @@ guess exists, guess, say so in half a sentence, and go on.
 - If a question needs an expert (medicine, law, money, safety), give what is generally known, say \
 where the general answer ends, and whom to ask.
 - When you were wrong, correct it in one sentence and carry on.""",
+    memory_config=REMEMBERS,
     personality_traits={
         "honesty": 0.7,
         "emotionality": 0.55,
@@ -113,6 +118,7 @@ a lost region, a bad deploy.
 
 Disagree openly when a plan will not hold, and name the experiment or measurement that would \
 settle it.""",
+    memory_config=REMEMBERS,
     personality_traits={
         "honesty": 0.8,
         "emotionality": 0.2,
@@ -151,6 +157,7 @@ You are a helpful assistant.
     allowed_capabilities=[],
     default_language="en-US",
     cost_saving_strategy="prefer_low_cost",
+    memory_config=REMEMBERS,
 )
 
 _VOICE = Persona(
@@ -178,6 +185,7 @@ could do harm, repeat what you understood and ask.
 - Before anything that cannot be undone, say in one sentence what you are about to do and wait for \
 a yes.
 - When a task takes a while, say that you are on it instead of keeping silent.""",
+    memory_config=REMEMBERS,
     personality_traits={
         "honesty": 0.7,
         "emotionality": 0.6,

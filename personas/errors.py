@@ -28,6 +28,7 @@
     │   ├── StaleWriteError        STORE_STALE_WRITE
     │   └── StoreUnknownSessionError  STORE_UNKNOWN_SESSION
     └── ProcessingError            GMI_PROCESSING_ERROR
+        └── SessionStuckError      SESSION_STUCK
 
 Every error carries a stable ``code``. The code, the message and the details cross process
 boundaries; the class is found again by its code.
@@ -53,7 +54,7 @@ class GMIError(Exception):
     """
 
     default_code: ClassVar[str] = "GMI_ERROR"
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
 
     def __init__(
         self, message: str, *, details: Mapping[str, Any] | None = None, code: str | None = None
@@ -201,9 +202,19 @@ class ProviderUnavailableError(ProviderError):
 
 
 class StoreError(GMIError):
-    """The store refused or failed an operation."""
+    """The store refused or failed an operation.
+
+    It is retryable where its details say so: the database is down or locked, and nothing was
+    written.
+    """
 
     default_code = "STORE_ERROR"
+
+    def __init__(
+        self, message: str, *, details: Mapping[str, Any] | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message, details=details, code=code)
+        self.retryable = bool(self.details.get("retryable"))
 
 
 class StoreBehindError(StoreError):
@@ -228,6 +239,13 @@ class ProcessingError(GMIError):
     """A turn failed for a reason that has no code of its own."""
 
     default_code = "GMI_PROCESSING_ERROR"
+
+
+class SessionStuckError(ProcessingError):
+    """The workers' code cannot run the session; it goes on once code that fits is deployed."""
+
+    default_code = "SESSION_STUCK"
+    retryable = True
 
 
 def _subclasses(root: type[GMIError]) -> list[type[GMIError]]:

@@ -66,7 +66,7 @@ def sanitize(messages: Sequence[Message], *, keep_partial_text: bool = False) ->
     order of the calls: results that came between other messages of the round are moved there, of
     several answers the first counts, and a call without one is answered with an error. Results
     of no call are dropped, as are errors, thoughts and messages without content. A summary becomes
-    a system message.
+    a system message, unless it is empty.
 
     Args:
         messages: Any sequence of messages.
@@ -107,6 +107,13 @@ def sanitize(messages: Sequence[Message], *, keep_partial_text: bool = False) ->
     return clean
 
 
+def told_summary(message: Message) -> Message | None:
+    """A summary as the system message that tells it, or ``None`` when it says nothing."""
+    if not message.text.strip():
+        return None
+    return Message(role="system", content=SUMMARY_PREFIX + message.text, name=message.name)
+
+
 def _not_run(call: ToolCall) -> Message:
     return Message(
         role="tool", content=NOT_RUN_TEXT, name=call.name, call_id=call.id, is_error=True
@@ -130,5 +137,5 @@ def _said(message: Message) -> Message | None:
     if not message.content:
         return None
     if message.role == "summary":
-        return Message(role="system", content=SUMMARY_PREFIX + message.text, name=message.name)
+        return told_summary(message)
     return message.model_copy(update={"partial": False}) if message.partial else message

@@ -53,6 +53,9 @@ class Section:
 class PromptContext:
     """The situation that a prompt is built for.
 
+    A session tells its suffix only, so elements with criteria do not apply there; the rest is for
+    those who call :func:`assemble` themselves.
+
     Attributes:
         mood: The mood's name.
         user_skill_level: The user's skill level.
@@ -296,6 +299,14 @@ def _with_retrieved(turn: list[Message], retrieved: str) -> list[Message]:
     else:
         content = f"{block}{RULE_LINE}{message.content}"
     return [*turn[:at], message.model_copy(update={"content": content}), *turn[at + 1 :]]
+
+
+def split_background(text: str) -> tuple[str, str]:
+    """What was put ahead of a user's words, and the words; the first part may be empty."""
+    if not text.startswith(RETRIEVED_INTRODUCTION):
+        return "", text
+    background, _, said = text.removeprefix(RETRIEVED_INTRODUCTION).partition(RULE_LINE)
+    return background.strip(), said
 
 
 def _input_index(turn: Sequence[Message]) -> int | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import cached_property
 from typing import Any, Self
 
 from pydantic import Field, field_validator
 
 from .errors import PermissionDeniedError
+from .memory import MemorySettings
 from .options import CompletionOptions
 from .parts import (
     ContextualElement,
@@ -30,6 +32,9 @@ DEFAULT_MAX_MESSAGES = 20
 class Persona(PersonaModel):
     """A character: its words, its traits, its models, and how its sessions behave.
 
+    The whole form is read, checked and frozen. Sessions do not act yet on moods, sentiment,
+    metaprompts, initial imprints and contexts, and elements with criteria.
+
     Attributes:
         id: Names the persona in every call.
         version: ``x.y.z`` with an optional pre-release.
@@ -44,8 +49,9 @@ class Persona(PersonaModel):
         allowed_user_ids: Who may open a session; ``None`` allows everybody.
         min_subscription_tier: Kept for hosts that sell access; not enforced here.
         hard_limits: Rules that always stand last in the system message.
-        initial_memory_imprints: Written to a new session's working memory.
-        custom_fields: Anything; ``initialUserContext`` and ``initialTaskContext`` start a session.
+        initial_memory_imprints: What a new session's working memory is to hold.
+        custom_fields: Anything; ``initialUserContext`` and ``initialTaskContext`` are meant to
+            start a session.
     """
 
     id: str = Field(min_length=1)
@@ -91,6 +97,17 @@ class Persona(PersonaModel):
         if value is None:
             return {}
         return normalize_traits(value) if isinstance(value, dict) else value
+
+    @field_validator("memory_config")
+    @classmethod
+    def _readable_memory(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        MemorySettings.from_config(value)
+        return value
+
+    @cached_property
+    def memory(self) -> MemorySettings:
+        """How the persona remembers beyond the conversation; off where it says nothing."""
+        return MemorySettings.from_config(self.memory_config)
 
     @property
     def hexaco(self) -> dict[str, float]:

@@ -103,11 +103,14 @@ class Stage:
         await process.start()
         return process
 
-    def session(self, name: str = "", *, user_id: str = "kim", **config: object) -> Session:
+    def session(
+        self, name: str = "", *, user_id: str = "kim", persona: str | None = None, **config: object
+    ) -> Session:
         """A session that talks to the scripted model."""
         settings = {"model": "openai:scripted", "fallback": [], **config}
         return self.client.session(
             name or f"test-{next(_names)}",
+            persona=persona,
             user_id=user_id,
             config=SessionConfig.model_validate(settings),
         )
@@ -138,7 +141,11 @@ async def make_stage(
     stages: list[Stage] = []
 
     async def make(
-        workers: int = 1, *, database_url: str | None = None, address: str | None = None
+        workers: int = 1,
+        *,
+        database_url: str | None = None,
+        address: str | None = None,
+        **settings: str,
     ) -> Stage:
         queue = f"gmi-{tmp_path.name}-{next(_names)}"
         where = address or temporal.address
@@ -151,6 +158,7 @@ async def make_stage(
             "OPENAI_BASE_URL": model.url,
             "TEST_MODEL": model.url.removesuffix("/v1"),
             "PYTHONPATH": str(Path(__file__).parent / "support"),
+            **settings,
         }
         client = await Client.connect(address=where, task_queue=queue, plugin=GMIPlugin(Settings()))
         stage = Stage(where, client, model, tmp_path, environ, [])

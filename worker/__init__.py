@@ -2,8 +2,10 @@
 
 from .client import Client, SessionInfo
 from .connection import connect
+from .memory import MemoryClient, SessionMemory
 from .plugin import GMIPlugin
 from .session import Session
+from .session_mind import HeldItem, WorkingMemorySnapshot
 from .settings import Settings
 from .status import PendingActivity, SessionStatus
 from .turn_stream import Transcript, TurnStream
@@ -11,12 +13,16 @@ from .turn_stream import Transcript, TurnStream
 __all__ = [
     "Client",
     "GMIPlugin",
+    "HeldItem",
+    "MemoryClient",
     "PendingActivity",
     "Session",
     "SessionInfo",
+    "SessionMemory",
     "SessionStatus",
     "Settings",
     "Transcript",
     "TurnStream",
+    "WorkingMemorySnapshot",
     "connect",
 ]

@@ -17,7 +17,7 @@ from temporalio.client import (
 from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 from temporalio.service import RPCError, RPCStatusCode
 
-from ..personas.errors import GMIError, ProcessingError, SessionNotFoundError
+from ..personas.errors import GMIError, ProcessingError, SessionNotFoundError, SessionStuckError
 from ..workflows.failures import error_from_failure
 
 T = TypeVar("T")
@@ -25,11 +25,17 @@ T = TypeVar("T")
 RETRY_FOR = 60.0
 """Seconds that a call goes on while the server or the workers are away."""
 
+STUCK_FOR = 20.0
+"""Seconds that a call goes on while the session's workflow task fails on the workers' code."""
+
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
 
 # The run ended while the call was open: another run, or another session, takes a repeat.
 _COMPLETED_UNDER_US = "AcceptedUpdateCompletedWorkflow"
+
+_TASK_FAILS = "Workflow Task in failed state"
+_NONDETERMINISM = "[TMPRL1100]"
 
 _PASSING = frozenset(
     {
@@ -55,9 +61,11 @@ async def calling(work: Callable[[], Awaitable[T]], *, retry_for: float = RETRY_
     Raises:
         GMIError: The session refused the call, with the error's code.
         SessionNotFoundError: There is no such session.
+        SessionStuckError: For :data:`STUCK_FOR` seconds no worker's code could run the session.
     """
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + retry_for
+    begun = loop.time()
+    deadline = begun + retry_for
     pause = _FIRST_PAUSE
     while True:
         try:
@@ -65,13 +73,39 @@ async def calling(work: Callable[[], Awaitable[T]], *, retry_for: float = RETRY_
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            answer = refusal_in(error)
-            if answer is not None:
-                raise answer from error
-            if not passing(error) or loop.time() + pause > deadline:
-                raise
+            stuck = stuck_in(error)
+            if stuck is not None:
+                if loop.time() + pause > min(deadline, begun + STUCK_FOR):
+                    raise stuck from error
+            else:
+                answer = refusal_in(error)
+                if answer is not None:
+                    raise answer from error
+                if not passing(error) or loop.time() + pause > deadline:
+                    raise
         await asyncio.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def stuck_in(error: BaseException) -> SessionStuckError | None:
+    """The error for a session that the workers' code cannot run, or ``None``.
+
+    The server then answers no query and takes no update; a query that reaches a worker first
+    fails with the worker's own words.
+    """
+    refused = (
+        isinstance(error, RPCError)
+        and error.status == RPCStatusCode.FAILED_PRECONDITION
+        and _TASK_FAILS in error.message
+    )
+    failed = isinstance(error, WorkflowQueryFailedError) and _NONDETERMINISM in str(error)
+    if not refused and not failed:
+        return None
+    return SessionStuckError(
+        f"The session stands still, since its workflow task fails on the workers' code: {error} "
+        "`gmi replay --session SESSION` shows what does not fit, and the workers' logs say it too. "
+        "Deploy code that fits, or the code of before; nothing is lost."
+    )
 
 
 def refusal_in(error: BaseException) -> GMIError | None:

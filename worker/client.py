@@ -11,32 +11,26 @@ from datetime import datetime
 from typing import Any
 
 import temporalio.client
-from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.service import RPCError
 
 from ..personas.errors import MessageTooLargeError, ValidationError
 from ..personas.messages import ImagePart
 from ..workflows.pages import Page, Read
+from ..workflows.search_attributes import PERSONA, SEARCH_ATTRIBUTES, USER
 from ..workflows.session_records import SessionConfig
 from ..workflows.state import WORKFLOW_PREFIX
 from ..workflows.writes import BlobRefs, Keep
 from .calls import calling
 from .connection import connect
 from .feed import Feeds
+from .memory import MemoryClient
 from .plugin import GMIPlugin
 from .session import Session
 from .settings import TASK_QUEUE
 
 MAX_KEPT_BYTES = 700_000
 """Bytes of an image that is kept in the store."""
-
-SEARCH_ATTRIBUTES = {
-    "GmiPersona": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-    "GmiUser": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-    "GmiStatus": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-    "GmiAwaitingTool": IndexedValueType.INDEXED_VALUE_TYPE_BOOL,
-}
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
@@ -63,6 +57,7 @@ class Client:
     Attributes:
         temporal: The Temporal client.
         feeds: The chunk streams that this client reads.
+        memory: The long-term memory of all users and personas.
     """
 
     def __init__(
@@ -76,6 +71,7 @@ class Client:
         self.task_queue = task_queue
         self.search_attributes = search_attributes
         self.feeds = Feeds(temporal)
+        self.memory = MemoryClient(self)
 
     @classmethod
     async def connect(
@@ -160,7 +156,7 @@ class Client:
         query = ["WorkflowType = 'GMISession'"]
         if running:
             query.append("ExecutionStatus = 'Running'")
-        for name, value in (("GmiPersona", persona), ("GmiUser", user_id)):
+        for name, value in ((PERSONA.name, persona), (USER.name, user_id)):
             if value is not None:
                 query.append(f"{name} = '{value.replace(chr(39), '')}'")
         async for found in self.temporal.list_workflows(" AND ".join(query)):
@@ -172,7 +168,7 @@ class Client:
                 attributes={
                     pair.key.name: pair.value
                     for pair in found.typed_search_attributes
-                    if pair.key.name in SEARCH_ATTRIBUTES
+                    if pair.key in SEARCH_ATTRIBUTES
                 },
             )
 
@@ -241,7 +237,7 @@ async def missing_search_attributes(temporal: temporalio.client.Client) -> list[
         ListSearchAttributesRequest(namespace=temporal.namespace)
     )
     return [
-        name
-        for name, kind in SEARCH_ATTRIBUTES.items()
-        if known.custom_attributes.get(name) != kind
+        key.name
+        for key in SEARCH_ATTRIBUTES
+        if known.custom_attributes.get(key.name) != int(key.indexed_value_type)
     ]

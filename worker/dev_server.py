@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import IO
 
 import temporalio.client
-from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.service import RPCError
 
 from ..personas.errors import ConfigurationError
-from .client import SEARCH_ATTRIBUTES
+from ..workflows.search_attributes import SEARCH_ATTRIBUTES
 from .settings import DATA_DIRECTORY, Settings
 
 HOST = "127.0.0.1"
@@ -37,8 +36,7 @@ _POLL_SECONDS = 0.05
 _ATTEMPTS = 3
 
 SEARCH_ATTRIBUTE_TYPES = {
-    name: IndexedValueType.Name(kind).removeprefix("INDEXED_VALUE_TYPE_").capitalize()
-    for name, kind in SEARCH_ATTRIBUTES.items()
+    key.name: key.indexed_value_type.name.capitalize() for key in SEARCH_ATTRIBUTES
 }
 """The sessions' search attributes with their types, as the ``temporal`` program names them."""
 

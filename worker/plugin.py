@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import temporalio.client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import DataConverter, DefaultPayloadConverter
@@ -18,11 +21,16 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from ..personas.errors import ConfigurationError
 from ..personas.loader import PersonaLoader
 from ..personas.schema import Persona
-from ..workflows import GMIKeep, GMIRead, GMISession
+from ..workflows import GMIConsolidation, GMIKeep, GMIMemory, GMIRead, GMISession
+from .consolidation import keep_schedules
 from .settings import Settings
 
 if TYPE_CHECKING:
+    from ..activities.memory.provider import MemoryProvider
+    from ..activities.memory.recall import Reranker
     from .services import Services
+
+_log = logging.getLogger(__name__)
 
 PASSED_THROUGH = ("gmi.personas", "gmi.workflows")
 """Pure modules, which a user's own sandboxed workflows need not import anew: that costs each of
@@ -40,6 +48,9 @@ class GMIPlugin(SimplePlugin):
         tools: Tools, or functions decorated with ``@tool``.
         personas: Personas, in place of the settings' directory.
         loader: A source of personas of the host's own.
+        memory_provider: A memory of the host's own, for personas whose memory is off.
+        memory_provider_timeout: Seconds that its context is waited for.
+        reranker: Has a say in the order of recalled memories, where a persona wants it.
     """
 
     def __init__(
@@ -49,16 +60,25 @@ class GMIPlugin(SimplePlugin):
         tools: Iterable[Any] = (),
         personas: Sequence[Persona | Mapping[str, Any]] | None = None,
         loader: PersonaLoader | None = None,
+        memory_provider: MemoryProvider | None = None,
+        memory_provider_timeout: float = 2.0,
+        reranker: Reranker | None = None,
     ) -> None:
         self._settings = settings
-        self._tools = list(tools)
-        self._personas = personas
-        self._loader = loader
+        self._parts: dict[str, Any] = {
+            "tools": list(tools),
+            "personas": personas,
+            "loader": loader,
+            "memory_provider": memory_provider,
+            "memory_provider_timeout": memory_provider_timeout,
+            "reranker": reranker,
+        }
         self._services: Services | None = None
+        self._served: tuple[temporalio.client.Client, str] | None = None
         super().__init__(
             "durable-gmi.GMIPlugin",
             data_converter=_converter,
-            workflows=[GMISession, GMIRead, GMIKeep],
+            workflows=[GMISession, GMIRead, GMIKeep, GMIMemory, GMIConsolidation],
             workflow_runner=_runner,
             run_context=self._running,
         )
@@ -70,10 +90,11 @@ class GMIPlugin(SimplePlugin):
 
         config = super().configure_worker(config)
         settings = self._settings or Settings.from_environment()
-        self._services = Services(
-            settings, tools=self._tools, personas=self._personas, loader=self._loader
-        )
+        self._services = Services(settings, **self._parts)
         config["activities"] = [*config.get("activities", []), *self._services.activities()]
+        client, task_queue = config.get("client"), config.get("task_queue")
+        if client is not None and task_queue is not None:
+            self._served = (client, task_queue)
         return tuned(config, settings)
 
     @asynccontextmanager
@@ -82,7 +103,25 @@ class GMIPlugin(SimplePlugin):
             yield
             return
         async with self._services.running():
-            yield
+            # Beside the work: no session waits for a schedule.
+            keeping = asyncio.create_task(self._keep_schedules(self._services))
+            try:
+                yield
+            finally:
+                keeping.cancel()
+                with suppress(asyncio.CancelledError):
+                    await keeping
+
+    async def _keep_schedules(self, services: Services) -> None:
+        if self._served is None:
+            return
+        client, task_queue = self._served
+        try:
+            catalog = await services.catalog.personas()
+            await keep_schedules(client, catalog, task_queue=task_queue)
+        except Exception:
+            # The worker serves sessions all the same.
+            _log.warning("The schedules of the personas could not be kept.", exc_info=True)
 
 
 def tuned(config: WorkerConfig, settings: Settings) -> WorkerConfig:

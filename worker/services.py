@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
 
+from ..activities.asking import Asker
 from ..activities.catalog import Catalog
+from ..activities.embedders.registry import EmbedderRegistry
 from ..activities.gateway.circuits import CircuitRegistry
+from ..activities.gateway.models import load_prices
 from ..activities.gateway.registry import ProviderRegistry
+from ..activities.memory.memories import Memories
+from ..activities.memory.provider import MemoryProvider
+from ..activities.memory.recall import Reranker
+from ..activities.memory_port import MemoryActivities
 from ..activities.model_steps import ModelActivities
 from ..activities.store import SQLStore
+from ..activities.store.memory.sql import SQLMemoryStore
 from ..activities.store_port import StoreActivities
 from ..activities.tools import BUILT_IN_TOOLS, Tool, ToolRegistry, tool_activities, tool_of
 from ..personas.errors import ConfigurationError
@@ -31,6 +41,9 @@ class Services:
         tools: Tools, or functions decorated as such, beside those that the settings name.
         personas: Personas in place of the settings' directory.
         loader: A source of personas of the host's own, in place of both.
+        memory_provider: A memory of the host's own, for personas whose memory is off.
+        memory_provider_timeout: Seconds that its context is waited for.
+        reranker: Has a say in the order of recalled memories, where a persona wants it.
         http: Sends the requests to the providers; made, and closed, here when not given.
     """
 
@@ -41,6 +54,9 @@ class Services:
         tools: Iterable[Any] = (),
         personas: Sequence[Persona | Mapping[str, Any]] | None = None,
         loader: PersonaLoader | None = None,
+        memory_provider: MemoryProvider | None = None,
+        memory_provider_timeout: float = 2.0,
+        reranker: Reranker | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
         self.settings = settings
@@ -58,13 +74,36 @@ class Services:
         self.circuits = CircuitRegistry(time.monotonic)
         self._personas = personas
         self._loader = loader
-        self.catalog = Catalog(self._load_personas, self.tools, self.store)
+        self.catalog = Catalog(
+            self._load_personas,
+            self.tools,
+            self.store,
+            observed=memory_provider is not None,
+        )
+        self._asker = Asker(self.providers, self.circuits, settings.providers)
+        self.embedders = EmbedderRegistry(
+            self.http, self.providers, settings.providers, settings.embedding_model
+        )
+        self.memories = Memories(
+            SQLMemoryStore(self.store.database),
+            self.embedders.get,
+            asker=self._asker,
+            reranker=reranker,
+            provider=memory_provider,
+            provider_timeout=memory_provider_timeout,
+        )
 
     def activities(self) -> list[Callable[..., Any]]:
         """Every activity that the worker serves."""
         model = ModelActivities(
-            self.store, self.catalog, self.providers, self.circuits, self.settings.providers
+            self.store,
+            self.catalog,
+            self.providers,
+            self.circuits,
+            self.settings.providers,
+            memories=self.memories,
         )
+        memory = MemoryActivities(self.memories, self.catalog, self.store, self._asker)
         store = StoreActivities(self.store, self.catalog, self.providers)
         return [
             model.run_step,
@@ -75,24 +114,32 @@ class Services:
             store.put_blobs,
             store.save_session,
             store.read,
+            memory.encode,
+            memory.maintain,
+            memory.care,
             *tool_activities(self.tools, self.store),
         ]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Open the store and check the personas; everything is closed at the end.
+        """Open the store, check the personas, load the prices; all is closed at the end.
 
         Raises:
-            ConfigurationError: The store or the personas are not usable.
+            ConfigurationError: The store, the personas or the embedding model are not usable.
             PersonaInvalidError: A persona has errors.
         """
         try:
             await self.store.prepare()
             await self.catalog.personas()
+            # The worker's own embedding model is checked now, not in somebody's turn.
+            self.embedders.get(None)
+            # In a thread: on the loop it would hold up whatever else the worker's host runs there.
+            await asyncio.to_thread(load_prices)
             yield
         finally:
             if self._own_http:
                 await self.http.aclose()
+            self.memories.close()
             await self.store.close()
 
     async def _load_personas(self) -> PersonaCatalog:
@@ -106,21 +153,42 @@ class Services:
         )
 
 
+async def load_personas(settings: Settings) -> PersonaCatalog:
+    """The personas that a worker of these settings serves, checked against its tools.
+
+    Raises:
+        ConfigurationError: The directory, or a module of tools, cannot be read.
+        PersonaInvalidError: A persona has errors; ``details["issues"]`` lists them.
+    """
+    return await load_catalog(
+        directory=settings.personas,
+        default_id=settings.default_persona,
+        known_tools=ToolRegistry(_tools(settings)).names(),
+    )
+
+
 def _tools(settings: Settings) -> list[Tool]:
-    found = list(BUILT_IN_TOOLS) if settings.builtin_tools else []
+    seen = list(BUILT_IN_TOOLS) if settings.builtin_tools else []
+    found = list(seen)
     for name in settings.tools:
         try:
             module = importlib.import_module(name)
-        except ImportError as error:
+        # Whatever a module raises while it is imported, its name is what the reader needs.
+        except Exception as error:
             raise ConfigurationError(
-                f"GMI_TOOLS names the module {name!r}, which cannot be imported: {error}"
+                f"GMI_TOOLS names the module {name!r}, which cannot be imported: "
+                f"{type(error).__name__}: {error}"
             ) from error
-        tools = [_as_tool(value) for value in vars(module).values()]
-        if not any(tools):
+        tools = [tool for value in vars(module).values() if (tool := _as_tool(value)) is not None]
+        if not tools:
             raise ConfigurationError(
                 f"The module {name!r} has no tools; decorate functions with @tool."
             )
-        found.extend(tool for tool in tools if tool is not None)
+        for tool in tools:
+            # A module may import another one's tool, or give its own a second name.
+            if not any(tool is known for known in seen):
+                seen.append(tool)
+                found.append(tool if tool.module else replace(tool, module=name))
     return found
 
 

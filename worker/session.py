@@ -32,14 +32,14 @@ from ..workflows.turns import (
 )
 from .calls import calling
 from .session_calls import check_size
-from .session_reads import SessionReads
+from .session_intentions import SessionIntentions
 from .turn_stream import QUIET_SECONDS, TurnStream
 
 STOP_WAIT = 10.0
 """Seconds that :meth:`Session.stop` waits for the turn's end; it comes within one."""
 
 
-class Session(SessionReads):
+class Session(SessionIntentions):
     """One session of one user with one persona.
 
     Made by :meth:`Client.session`; nothing is sent before the first call. Every call may be
@@ -66,6 +66,7 @@ class Session(SessionReads):
         sends: Sends = "queue",
         on_pause: OnPause = "refuse",
         max_tool_iterations: int | None = None,
+        ceiling: int | None = None,
         kind: Literal["text", "system"] = "text",
         stream: bool = False,
     ) -> TurnOutput:
@@ -83,6 +84,7 @@ class Session(SessionReads):
             sends: Wait while another turn runs, or be refused.
             on_pause: What to do when a turn waits for the host.
             max_tool_iterations: Tool rounds before the model must answer.
+            ceiling: The highest tier of intentions that the turn may be reminded of.
             kind: ``text`` for the user's words, ``system`` for a note of the host.
             stream: Whether the text also reaches the stream piece by piece, for watchers.
 
@@ -92,18 +94,19 @@ class Session(SessionReads):
         """
         submit = self._submit(
             content,
-            request_id,
-            options,
-            model,
-            fallback,
-            history,
-            suffix,
-            sender,
-            sends,
-            on_pause,
-            max_tool_iterations,
-            kind,
-            stream,
+            request_id=request_id,
+            options=options,
+            model=model,
+            fallback=fallback,
+            history=history,
+            suffix=suffix,
+            sender=sender,
+            sends=sends,
+            on_pause=on_pause,
+            max_tool_iterations=max_tool_iterations,
+            ceiling=ceiling,
+            kind=kind,
+            stream=stream,
         )
         ticket = await self._submitted(submit)
         output = ticket.output or await self.wait(ticket.turn)
@@ -123,23 +126,25 @@ class Session(SessionReads):
         sends: Sends = "queue",
         on_pause: OnPause = "refuse",
         max_tool_iterations: int | None = None,
+        ceiling: int | None = None,
         kind: Literal["text", "system"] = "text",
     ) -> TurnStream:
         """Say something and watch the turn; see :meth:`send` for the arguments."""
         submit = self._submit(
             content,
-            request_id,
-            options,
-            model,
-            fallback,
-            history,
-            suffix,
-            sender,
-            sends,
-            on_pause,
-            max_tool_iterations,
-            kind,
-            True,
+            request_id=request_id,
+            options=options,
+            model=model,
+            fallback=fallback,
+            history=history,
+            suffix=suffix,
+            sender=sender,
+            sends=sends,
+            on_pause=on_pause,
+            max_tool_iterations=max_tool_iterations,
+            ceiling=ceiling,
+            kind=kind,
+            stream=True,
         )
         start = await calling(self.feed.offset)
         ticket = await self._submitted(submit, hold=False)
@@ -286,6 +291,7 @@ class Session(SessionReads):
     def _submit(
         self,
         content: str | Sequence[Part],
+        *,
         request_id: str | None,
         options: CompletionOptions | None,
         model: str | None,
@@ -296,9 +302,11 @@ class Session(SessionReads):
         sends: Sends,
         on_pause: OnPause,
         max_tool_iterations: int | None,
+        ceiling: int | None,
         kind: Literal["text", "system"],
         stream: bool,
     ) -> SubmitTurn:
+        """The turn's input, checked as the session will check it."""
         if self._closed:
             raise SessionClosedError(
                 f"The session {self.id!r} is closed; open it again with client.session()."
@@ -320,6 +328,7 @@ class Session(SessionReads):
             on_pause=on_pause,
             stream=stream,
             max_tool_iterations=max_tool_iterations,
+            ceiling=ceiling,
         )
         check_size(submit)
         check_form(submit)

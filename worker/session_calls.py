@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -13,7 +14,12 @@ from pydantic import BaseModel
 from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
 from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy
 
-from ..personas.errors import MessageTooLargeError, SessionNotFoundError, ValidationError
+from ..personas.errors import (
+    MessageTooLargeError,
+    SessionNotFoundError,
+    StoreBehindError,
+    ValidationError,
+)
 from ..workflows.decode import MAX_INPUT_BYTES, encoded_size
 from ..workflows.pages import Page, Read, ReadKind
 from ..workflows.requests import check_credentials
@@ -30,6 +36,9 @@ T = TypeVar("T")
 
 TASK_TIMEOUT = timedelta(seconds=5)
 """A worker killed in the middle of a workflow task holds its session up for this long."""
+
+CATCH_UP_SECONDS = 30
+"""Seconds that a read waits for the writes that its client knows of."""
 
 
 class SessionCalls:
@@ -87,15 +96,31 @@ class SessionCalls:
             after = page.next
 
     async def _read(self, what: ReadKind, **where: Any) -> Page:
-        return await self._client.read(
-            Read(
-                what=what,
-                session_id=self.id,
-                session_key=self.key,
-                min_counter=self._counter,
-                **where,
+        """A page that holds everything that this client knows to be written.
+
+        Raises:
+            StoreBehindError: The store did not catch up in time.
+        """
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        while True:
+            page = await self._client.read(
+                Read(
+                    what=what,
+                    session_id=self.id,
+                    session_key=self.key,
+                    min_counter=self._counter,
+                    **where,
+                )
             )
-        )
+            if not page.behind:
+                return page
+            if time.monotonic() > deadline:
+                raise StoreBehindError(
+                    f"The store holds the session up to write {page.counter}, and write "
+                    f"{self._counter} was announced {CATCH_UP_SECONDS} s ago; a worker is behind "
+                    "with its writes. Read again later.",
+                    details={"counter": page.counter, "wanted": self._counter},
+                )
 
     async def _update(self, name: str, payload: BaseModel | None, result: type[T]) -> T:
         """Call an update; the session is started when it does not run."""
@@ -117,6 +142,15 @@ class SessionCalls:
                 with suppress(Exception):
                     await asyncio.wait_for(start.workflow_handle(), 0)
                 raise
+            return answer
+
+        return await calling(call)
+
+    async def _ask(self, name: str, result: type[T]) -> T:
+        """Call an update of a session that runs; none is started for it."""
+
+        async def call() -> T:
+            answer: T = await self._handle().execute_update(name, result_type=result)
             return answer
 
         return await calling(call)

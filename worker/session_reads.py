@@ -21,6 +21,7 @@ from ..workflows.turns import (
     FINAL_STATUSES,
     AwaitTurn,
     PendingView,
+    Settled,
     StateView,
     TurnList,
     TurnOutput,
@@ -146,12 +147,29 @@ class SessionReads(SessionCalls):
         return [item async for item in self.read("turns")]
 
     async def messages(self) -> list[dict[str, Any]]:
-        """The conversation's messages with their turn, step and size, oldest first."""
+        """The conversation's messages with their turn, step, index and size, oldest first.
+
+        One of over 256 KB is cut and has ``"truncated": true``; :meth:`message` reads it whole.
+        """
         return [item async for item in self.read("messages")]
 
+    async def message(self, turn: str, step: int, index: int) -> Message:
+        """One message, whole however large it is.
+
+        Args:
+            turn: Its turn.
+            step: Its step in the turn, as :meth:`messages` lists it.
+            index: Its place in the step.
+
+        Raises:
+            GMIError: There is no such message.
+        """
+        pieces = self.read("message", turn=turn, step=step, index=index)
+        return Message.model_validate_json("".join([item["json"] async for item in pieces]))
+
     async def get_conversation_history(self) -> list[Message]:
-        """The messages that the conversation is made of now, oldest first."""
-        return [Message.model_validate(row["message"]) for row in await self.messages()]
+        """The messages that the conversation is made of now, oldest first, each one whole."""
+        return [await self._whole(row) for row in await self.messages()]
 
     async def get_last_turn_history(self) -> list[Message]:
         """The messages of the last turn, from its input on."""
@@ -159,7 +177,25 @@ class SessionReads(SessionCalls):
         if not turns:
             return []
         rows = [item async for item in self.read("messages", turn=turns[-1].turn)]
-        return [Message.model_validate(row["message"]) for row in rows]
+        return [await self._whole(row) for row in rows]
+
+    async def _whole(self, row: dict[str, Any]) -> Message:
+        if row.get("truncated"):
+            return await self.message(row["turn"], row["step"], row["index"])
+        return Message.model_validate(row["message"])
+
+    async def settle(self) -> None:
+        """Wait until every done turn is closed and remembered.
+
+        A session that does not run has nothing left to do.
+        """
+        while True:
+            try:
+                settled = await self._ask("settle", Settled)
+            except SessionNotFoundError:
+                return
+            if settled.done:
+                return
 
     async def get_reasoning_trace(self, *, limit: int | None = None) -> list[TraceEntry]:
         """The newest entries of the reasoning trace: the store's and the session's tail.

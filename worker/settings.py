@@ -34,6 +34,8 @@ class Settings:
             only these may be named by a session's ``env:NAME``.
         shutdown_timeout: ``GMI_SHUTDOWN_TIMEOUT``: seconds that running activities may finish.
         idle_timeout: ``GMI_MODEL_IDLE_TIMEOUT``: seconds without a byte from a provider.
+        embedding_model: ``GMI_EMBEDDING_MODEL``: ``provider:model`` that turns memories into
+            vectors, ``auto`` for the first one that is set up; without it words alone find them.
         offline_delay: ``GMI_OFFLINE_DELAY``: seconds between two words of the offline model.
         cached_sessions: ``GMI_CACHED_SESSIONS``: sessions kept in memory between turns.
         deployment: ``GMI_DEPLOYMENT``: ``name/build``, where workers are versioned; sessions then
@@ -53,6 +55,7 @@ class Settings:
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     shutdown_timeout: float = 25.0
     idle_timeout: float = 60.0
+    embedding_model: str | None = None
     offline_delay: float = 0.0
     cached_sessions: int = 1000
     deployment: tuple[str, str] | None = None
@@ -93,6 +96,7 @@ class Settings:
             credentials={name: env[name] for name in allowed},
             shutdown_timeout=_number(env, "GMI_SHUTDOWN_TIMEOUT", defaults.shutdown_timeout),
             idle_timeout=_number(env, "GMI_MODEL_IDLE_TIMEOUT", defaults.idle_timeout),
+            embedding_model=env.get("GMI_EMBEDDING_MODEL", "").strip() or None,
             offline_delay=_number(env, "GMI_OFFLINE_DELAY", defaults.offline_delay),
             cached_sessions=int(
                 _number(env, "GMI_CACHED_SESSIONS", float(defaults.cached_sessions))

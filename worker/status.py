@@ -5,11 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import temporalio.client
 from pydantic import Field
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import WorkflowExecutionDescription
 
 from ..personas.messages import Wire
 from ..workflows.turns import StateView
+
+_NEWEST_EVENTS = 50
+_OTHER_ENDS = frozenset(
+    {
+        EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+    }
+)
 
 
 class PendingActivity(Wire):
@@ -46,6 +58,45 @@ class SessionStatus(Wire):
         """When the soonest wait ends, or ``None`` while nothing waits."""
         times = [a.waiting_until for a in self.activities if a.waiting_until is not None]
         return min(times, default=None)
+
+
+class FailingTask(Wire):
+    """A workflow task that fails again and again: the workers' code cannot run the session.
+
+    Attributes:
+        attempt: The attempt that runs or comes next.
+        failure: What an earlier one failed with.
+    """
+
+    attempt: int
+    failure: str
+
+
+async def failing_task(client: temporalio.client.Client, workflow_id: str) -> FailingTask | None:
+    """The failing task of a session that stands still; ``None`` for one that does not.
+
+    Raises:
+        RPCError: There is no such workflow, or no server answers.
+    """
+    description = (await client.get_workflow_handle(workflow_id).describe()).raw_description
+    attempt = description.pending_workflow_task.attempt
+    if attempt < 2:
+        return None
+    found = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace,
+            execution=WorkflowExecution(workflow_id=workflow_id),
+            maximum_page_size=_NEWEST_EVENTS,
+        )
+    )
+    for event in found.history.events:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+            failed = event.workflow_task_failed_event_attributes
+            return FailingTask(attempt=attempt, failure=failed.failure.message)
+        if event.event_type in _OTHER_ENDS:
+            # Its worker was lost or is slow: the next attempt may well do.
+            return None
+    return None
 
 
 def pending_activities(description: WorkflowExecutionDescription) -> list[PendingActivity]:

@@ -1,8 +1,10 @@
 """What happens: the session workflow, its wire models and its ports."""
 
 from .chunks import CHUNK_SIGNAL, CHUNK_TOPIC, Chunk, ChunkBatch, ChunkItem
+from .consolidation import GMIConsolidation
 from .keep import GMIKeep
-from .ports import ModelPort, StorePort, implements
+from .memory_care import GMIMemory
+from .ports import MemoryPort, ModelPort, StorePort, implements
 from .read import GMIRead
 from .session import GMISession
 from .session_records import SessionConfig
@@ -14,9 +16,12 @@ __all__ = [
     "Chunk",
     "ChunkBatch",
     "ChunkItem",
+    "GMIConsolidation",
     "GMIKeep",
+    "GMIMemory",
     "GMIRead",
     "GMISession",
+    "MemoryPort",
     "ModelPort",
     "SessionConfig",
     "SessionStart",

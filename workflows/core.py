@@ -105,6 +105,11 @@ class Core:
 
         self.after = asyncio.create_task(chained())
 
+    @property
+    def quiet(self) -> bool:
+        """Whether all closing work is done."""
+        return self.after is None or self.after.done()
+
     async def settled(self) -> None:
         """Wait until all closing work is done."""
         while self.after is not None and not self.after.done():

@@ -26,6 +26,24 @@ while a handler that cannot be called at all would hold the session up."""
 T = TypeVar("T", bound=BaseModel)
 
 
+def nothing(raw: RawValue, name: str) -> None:
+    """Refuse the input of a call that takes none; ``null`` and ``{}`` say nothing.
+
+    Args:
+        raw: The call's input.
+        name: The call's name.
+
+    Raises:
+        MessageTooLargeError: It is over :data:`MAX_INPUT_BYTES`.
+        gmi.personas.errors.ValidationError: It says something.
+    """
+    if raw is MISSING:
+        return
+    value = _value(raw, name)
+    if value is not None and value != {}:
+        raise invalid(name, "the call takes no input; send none")
+
+
 def decode(raw: RawValue, model: type[T]) -> T:
     """The input that ``raw`` holds.
 
@@ -35,18 +53,23 @@ def decode(raw: RawValue, model: type[T]) -> T:
     """
     if raw is MISSING:
         raise invalid(model.__name__, "the call has no input")
+    return parse(_value(raw, model.__name__), model)
+
+
+def _value(raw: RawValue, what: str) -> object:
+    """The JSON value that ``raw`` holds."""
     size = len(raw.payload.data)
     if size > MAX_INPUT_BYTES:
         raise MessageTooLargeError(
-            f"The input of {model.__name__} has {size} bytes and the limit is "
+            f"The input of {what} has {size} bytes and the limit is "
             f"{MAX_INPUT_BYTES}; keep large content elsewhere and send a reference.",
             details={"bytes": size, "limit": MAX_INPUT_BYTES},
         )
     try:
-        value = workflow.payload_converter().from_payload(raw.payload)
+        value: object = workflow.payload_converter().from_payload(raw.payload)
     except Exception as error:
-        raise invalid(model.__name__, f"it does not decode ({error})") from error
-    return parse(value, model)
+        raise invalid(what, undecodable(raw, error)) from None
+    return value
 
 
 def parse(value: object, model: type[T]) -> T:
@@ -58,12 +81,25 @@ def parse(value: object, model: type[T]) -> T:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[:3]
-        problem = "; ".join(
-            f"{'.'.join(str(p) for p in item['loc']) or model.__name__}: {item['msg']}"
-            for item in first
-        )
-        raise invalid(model.__name__, problem) from error
+        # Not from the error, which quotes the input and would be kept in the history with it.
+        raise invalid(model.__name__, misfit(error, model.__name__)) from None
+
+
+def misfit(error: ValidationError, what: str) -> str:
+    """How a value does not have the form of ``what``, without a word of what it holds."""
+    first = error.errors(include_url=False, include_input=False)[:3]
+    return "; ".join(
+        f"{'.'.join(str(p) for p in item['loc']) or what}: {item['msg']}" for item in first
+    )
+
+
+def undecodable(raw: RawValue, error: Exception) -> str:
+    """Why a payload does not decode, without a word of what it holds."""
+    encoding = raw.payload.metadata.get("encoding", b"").decode(errors="replace")[:100]
+    return (
+        f"its {len(raw.payload.data)} bytes of encoding {encoding!r} do not decode "
+        f"({type(error).__name__})"
+    )
 
 
 def encoded_size(value: object) -> int:

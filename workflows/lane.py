@@ -10,9 +10,11 @@ from temporalio import workflow
 from ..personas.errors import SessionBusyError, SessionClosedError, TurnNotFoundError
 from . import views
 from .core import Core
+from .intending import Intending
 from .pauses import Pauses
 from .policies import STORE
 from .ports import StorePort
+from .remembering import Remembering
 from .session_records import SaveSession
 from .state import TurnRecord
 from .turn_end import TurnEnd
@@ -29,14 +31,17 @@ class Lane:
     Args:
         core: The session.
         pauses: Its paused turns.
+        intending: What it means to do later.
     """
 
-    def __init__(self, core: Core, pauses: Pauses) -> None:
+    def __init__(self, core: Core, pauses: Pauses, intending: Intending) -> None:
         self._core = core
         self._start = core.start
         self._chunks = core.chunks
         self._pauses = pauses
-        self._loop = TurnLoop(core)
+        self._intending = intending
+        self._remembering = Remembering(core)
+        self._loop = TurnLoop(core, self._remembering)
         self._end = TurnEnd(core)
         self._held = 0
         self._reserved = False
@@ -50,12 +55,14 @@ class Lane:
         """Run turns and wait for them, until the session closes or is released."""
         core = self._core
         self.describe()
+        self._remembering.start()
         while True:
             await self._wait_for_work()
             if core.closing:
                 await self.close()
                 return
             self._pauses.expire()
+            await self._intending.start_due()
             record = self._next_record()
             if record is not None:
                 if core.state.partials:
@@ -64,6 +71,8 @@ class Lane:
                 outcome = await self._loop.run(record)
                 self._last_work = workflow.now()
                 self.describe()
+                if outcome == "paused":
+                    self._pauses.give_way()
                 if outcome == "rolled":
                     await self._roll()
             elif core.should_roll():
@@ -76,13 +85,23 @@ class Lane:
 
     async def _wait_for_work(self) -> None:
         core = self._core
-        left = [t for t in (self._idle_left(), self._pause_left()) if t is not None]
-        timeout = min(left) if left else None
+        next_start = self._intending.next_start
+        ends = (self._idle_left(), self._pause_left(), self._intending.left())
+        timeout = min((left for left in ends if left is not None), default=None)
         if timeout == timedelta(0):
             return
+        remembering = self._remembering.waiting
         try:
             await workflow.wait_condition(
-                lambda: core.closing or self._next_record() is not None or core.should_roll(),
+                lambda: (
+                    core.closing
+                    or self._next_record() is not None
+                    or core.should_roll()
+                    # Only now the session may count as idle.
+                    or (remembering and not self._remembering.waiting)
+                    # Something was noted or cancelled: there is another time to wait for.
+                    or self._intending.next_start != next_start
+                ),
                 timeout=timeout,
             )
         except TimeoutError:
@@ -109,6 +128,8 @@ class Lane:
         limit = state.config.idle_timeout
         if limit is None or self._reserved or state.paused or state.queue or state.active:
             return None
+        if self._remembering.waiting or self._intending.next_start is not None:
+            return None
         left = self._last_work + timedelta(seconds=limit) - workflow.now()
         return max(left, timedelta(0))
 
@@ -126,6 +147,7 @@ class Lane:
         """Continue as new, with everything that was accepted; returns only when asked to close."""
         core = self._core
         core.rolling = True
+        await self._remembering.pause()
         await core.settled()
         self._chunks.detach()
         while True:
@@ -185,8 +207,10 @@ class Lane:
             self._end.stopped(record)
         if core.state.active is not None:
             self._end.stopped(core.state.active)
+        self._intending.drop()
         core.trace.add("LIFECYCLE", "The session closed.")
         await core.settled()
+        await self._remembering.finish()
         trace = core.trace.pending()
         await workflow.execute_activity_method(
             StorePort.save_session,
@@ -219,6 +243,18 @@ class Lane:
             finally:
                 self._held -= 1
         return views.ticket(core, turn, request_id)
+
+    async def settle(self) -> bool:
+        """Wait, but not for long, until what follows the done turns is done; says whether it is."""
+        core = self._core
+        try:
+            await workflow.wait_condition(
+                lambda: core.rolling or (not self._remembering.waiting and core.quiet),
+                timeout=timedelta(seconds=HELD_SECONDS),
+            )
+        except TimeoutError:
+            return False
+        return not self._remembering.waiting and core.quiet
 
     async def exclusively(self, work: Callable[[], Awaitable[TurnTicket]]) -> TurnTicket:
         """Run ``work`` between two turns.

@@ -72,6 +72,7 @@ def fresh(opened: OpenedSession) -> SessionState:
         trace_seq=opened.trace_seq,
         trace_flushed=opened.trace_seq,
         head=opened.head,
+        working_memory=dict(opened.frozen.rules.imprints),
         branch=opened.head_branch,
         depth=opened.head_depth,
     )

@@ -8,7 +8,9 @@ from pydantic import Field
 
 from .steps import PortModel
 
-ReadKind = Literal["session", "turns", "messages", "trace", "usage", "turn", "text", "blob"]
+ReadKind = Literal[
+    "session", "turns", "messages", "message", "trace", "usage", "turn", "text", "blob"
+]
 
 
 class Read(PortModel):
@@ -17,7 +19,9 @@ class Read(PortModel):
     Attributes:
         what: What to list.
         session_id: The session; its newest row counts unless ``session_key`` is given.
-        turn: For ``turn``, ``messages`` and ``text``: the turn.
+        turn: For ``turn``, ``messages``, ``message`` and ``text``: the turn.
+        step: For ``message``: its step in the turn, as ``messages`` lists it.
+        index: For ``message``: its place in the step.
         digest: For ``blob``.
         after: Cursor of the page before.
         limit: Items of a page.
@@ -28,6 +32,8 @@ class Read(PortModel):
     session_id: str
     session_key: str | None = None
     turn: str | None = None
+    step: int | None = Field(default=None, ge=0, lt=1 << 31)
+    index: int | None = Field(default=None, ge=0, lt=1 << 31)
     digest: str | None = None
     after: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
@@ -39,7 +45,9 @@ class Page(PortModel):
     """A page of at most 256 KB.
 
     Attributes:
-        items: JSON objects.
+        items: JSON objects. One that alone is over the bound is cut, and has
+            ``"truncated": true``: read a cut message with ``message``, whose pieces of ``json``
+            make the whole.
         next: Cursor of the next page, or ``None`` on the last.
         counter: The store's write counter when the page was read.
         behind: The store did not reach ``min_counter`` in time.

@@ -12,9 +12,11 @@ from ..personas.errors import NotPendingError, SessionUserMismatchError, Validat
 from .core import Core
 from .state import Answered, ToolResult, TurnRecord
 from .steps import PlannedCall
-from .tool_round import DENIED, EXTERNAL_NOT_RUN, error_result, not_run, value_result
+from .tool_round import DENIED, EXTERNAL_NOT_RUN, error_result, not_run, record_result, value_result
 from .turn_end import TurnEnd, pending_calls
 from .turns import ErrorInfo, HostResult, ToolResults, ToolResultsAck
+
+OVERTAKEN = "the user sent a new message instead"
 
 
 class Pauses:
@@ -105,8 +107,7 @@ class Pauses:
                 if record.pause is not None:
                     record.pause.reasons.pop(call.id, None)
                 continue
-            taken = await self._result(record, call, result)
-            record.results.setdefault(call.id, taken)
+            record_result(core, record, await self._result(record, call, result))
         core.trace.add(
             "STATE_CHANGE",
             "The host answered.",
@@ -132,6 +133,11 @@ class Pauses:
             self._answer_rest(record, why)
             self._resume(record)
 
+    def give_way(self) -> None:
+        """Answer for the host where a message waits that was sent so as not to wait for it."""
+        if any(record.overtakes for record in self._core.state.queue):
+            self.answer_for_host(OVERTAKEN)
+
     def expire(self) -> None:
         """Answer the pauses whose time is over."""
         now = workflow.now()
@@ -145,7 +151,7 @@ class Pauses:
     def _answer_rest(self, record: TurnRecord, why: str) -> None:
         for pending in pending_calls(record):
             call = next(c for c in record.calls if c.id == pending.call.id)
-            record.results[call.id] = not_run(call, why, EXTERNAL_NOT_RUN)
+            record_result(self._core, record, not_run(call, why, EXTERNAL_NOT_RUN))
 
     def _resume(self, record: TurnRecord) -> bool:
         """Put the turn at the front when nothing is pending any more."""

@@ -34,6 +34,28 @@ STEP: dict[str, Any] = {
 }
 """A model step: its attempts walk the fallback hops, and end by a non-retryable error."""
 
+AFTER_TURN: dict[str, Any] = {
+    "start_to_close_timeout": timedelta(minutes=5),
+    "heartbeat_timeout": timedelta(seconds=10),
+    "retry_policy": RetryPolicy(
+        initial_interval=timedelta(milliseconds=500),
+        backoff_coefficient=2,
+        maximum_interval=timedelta(minutes=1),
+    ),
+}
+"""What follows a turn has time: a store or an embedding model that is down is waited for."""
+
+CONSOLIDATION: dict[str, Any] = {
+    "start_to_close_timeout": timedelta(hours=2),
+    "heartbeat_timeout": timedelta(seconds=10),
+    "retry_policy": RetryPolicy(
+        initial_interval=timedelta(seconds=1),
+        backoff_coefficient=2,
+        maximum_interval=timedelta(minutes=1),
+    ),
+}
+"""A consolidation goes on after the scope that its last heartbeat named."""
+
 READ: dict[str, Any] = {
     "start_to_close_timeout": timedelta(seconds=75),
     "heartbeat_timeout": timedelta(seconds=5),
@@ -44,20 +66,24 @@ NOT_REGISTERED = "NotFoundError"
 """Failure type of an activity that a worker polls for but does not know."""
 
 
+def tool_attempts(route: Route) -> int:
+    """Attempts of a tool call at most."""
+    return 1 if route.effect == "once" else route.max_attempts
+
+
 def tool_options(route: Route) -> dict[str, Any]:
     """Activity options of a tool call.
 
     A ``once`` tool is attempted once, whatever happens. A queue that nobody serves is given up
     after ``schedule_timeout``; a type that nobody knows is not retried.
     """
-    attempts = 1 if route.effect == "once" else route.max_attempts
     options: dict[str, Any] = {
         "start_to_close_timeout": timedelta(seconds=route.timeout),
         "retry_policy": RetryPolicy(
             initial_interval=timedelta(milliseconds=500),
             backoff_coefficient=2,
             maximum_interval=timedelta(seconds=10),
-            maximum_attempts=attempts,
+            maximum_attempts=tool_attempts(route),
             non_retryable_error_types=[NOT_REGISTERED],
         ),
     }

@@ -13,6 +13,7 @@ from typing import TypeVar, get_type_hints
 
 from temporalio import activity
 
+from .memory import Care, CareAnswer, Encode, Encoded, Maintain, MaintenanceReport
 from .pages import Page, Read
 from .session_records import Frozen, OpenedSession, OpenSession, RefreshInput, SaveSession
 from .steps import RunStep, StepResult
@@ -28,6 +29,25 @@ class ModelPort(ABC):
     @activity.defn(name="gmi.model.run_step")
     async def run_step(self, request: RunStep) -> StepResult:
         """Record what is new, ask the model once, record its reply."""
+
+
+class MemoryPort(ABC):
+    """Long-term memory."""
+
+    @abstractmethod
+    @activity.defn(name="gmi.memory.encode")
+    async def encode(self, request: Encode) -> Encoded:
+        """Make a done turn into memories, and apply what its recall changes; once."""
+
+    @abstractmethod
+    @activity.defn(name="gmi.memory.maintain")
+    async def maintain(self, request: Maintain) -> MaintenanceReport:
+        """Tidy a persona's memories: prune, shrink, calm, cluster, link, embed."""
+
+    @abstractmethod
+    @activity.defn(name="gmi.memory.care")
+    async def care(self, request: Care) -> CareAnswer:
+        """Look at memories, put one in, correct or erase some."""
 
 
 class StorePort(ABC):

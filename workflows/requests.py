@@ -46,6 +46,7 @@ _NOT_PART_OF_THE_INPUT = {
     "on_pause",
     "stream",
     "hold",
+    "ceiling",
 }
 
 
@@ -228,6 +229,7 @@ class Requests:
                 fallback=submit.fallback,
                 stream=submit.stream,
                 max_tool_iterations=submit.max_tool_iterations,
+                ceiling=submit.ceiling,
             ),
             created_at=workflow.now(),
         )

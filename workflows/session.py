@@ -12,16 +12,28 @@ from temporalio.contrib.workflow_streams import WorkflowStream
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from ..personas.errors import GMIError, SessionUserMismatchError, TurnNotFoundError
-from . import views
+from ..personas.memory_health import MemoryHealth
+from ..personas.memory_lifecycle import LifecycleActionResponse, MemoryLifecycleEvent
+from . import memory_talk, views
 from .chunk_log import ChunkLog, first_stream_state
 from .chunks import ChunkBatch
 from .core import Core
-from .decode import MISSING, decode
+from .decode import MISSING, decode, nothing
 from .failures import error_from_activity, refusal, refusing
 from .history import History
+from .intending import Intending
+from .intention_calls import (
+    CancelIntention,
+    CancelledIntention,
+    Intend,
+    IntentionAck,
+    IntentionList,
+    Notice,
+    NoticeAck,
+)
 from .lane import Lane
 from .opening import open_session
-from .pauses import Pauses
+from .pauses import OVERTAKEN, Pauses
 from .policies import STORE
 from .ports import StorePort
 from .requests import Requests, check_form
@@ -35,6 +47,7 @@ from .turns import (
     PersonaAck,
     RefreshPersona,
     ReplaceHistory,
+    Settled,
     StateView,
     StopAck,
     StopTurn,
@@ -45,6 +58,7 @@ from .turns import (
     TurnTicket,
     TurnView,
     UsageView,
+    WorkingMemoryView,
 )
 from .writes import Done
 
@@ -84,7 +98,8 @@ class GMISession:
         self._requests = Requests(core)
         self._pauses = Pauses(core)
         self._history = History(core)
-        self._lane = Lane(core, self._pauses)
+        self._intending = Intending(core)
+        self._lane = Lane(core, self._pauses, self._intending)
 
     @workflow.run
     async def run(self, raw: RawValue = MISSING) -> None:
@@ -143,6 +158,7 @@ class GMISession:
     async def initialize(self, raw: RawValue = MISSING) -> StateView:
         """Open the session, which the first call does anyway, and say what it is doing."""
         with refusing():
+            nothing(raw, "initialize")
             return views.state(await self._opened(), self._start, self._chunks)
 
     @workflow.update
@@ -153,10 +169,12 @@ class GMISession:
             check_form(submit)
             core = await self._opened()
             self._requests.check(submit)
-            if submit.on_pause == "answer" and core.state.paused:
-                self._pauses.answer_for_host("the user sent a new message instead")
+            overtakes = submit.on_pause == "answer" and bool(core.state.paused)
+            if overtakes:
+                self._pauses.answer_for_host(OVERTAKEN)
             record, turn, request_id = self._requests.accept(submit)
             if record is not None:
+                record.overtakes = overtakes
                 await self._history.take_input(record)
             if not submit.hold:
                 return views.ticket(core, turn, request_id)
@@ -225,6 +243,7 @@ class GMISession:
     async def clear_history(self, raw: RawValue = MISSING) -> TurnTicket:
         """Empty the history."""
         with refusing():
+            nothing(raw, "clear_history")
             await self._opened()
             return await self._lane.exclusively(
                 lambda: self._history.replace(ReplaceHistory(messages=[]))
@@ -263,6 +282,52 @@ class GMISession:
                 digest=frozen.persona_digest,
                 warnings=frozen.warnings,
             )
+
+    @workflow.update
+    async def lifecycle_event(self, raw: RawValue = MISSING) -> LifecycleActionResponse:
+        """Say what may happen to a memory."""
+        with refusing():
+            event = decode(raw, MemoryLifecycleEvent)
+            return memory_talk.respond_to(await self._opened(), event)
+
+    @workflow.update
+    async def memory_health(self, raw: RawValue = MISSING) -> MemoryHealth:
+        """Look how the long-term memory fares."""
+        with refusing():
+            nothing(raw, "memory_health")
+            return await memory_talk.check_health(await self._opened())
+
+    @workflow.update
+    async def intend(self, raw: RawValue = MISSING) -> IntentionAck:
+        """Note something to remember later."""
+        with refusing():
+            asked = decode(raw, Intend)
+            await self._opened()
+            return self._intending.intend(asked)
+
+    @workflow.update
+    async def cancel_intention(self, raw: RawValue = MISSING) -> CancelledIntention:
+        """Drop something that was to be remembered later."""
+        with refusing():
+            asked = decode(raw, CancelIntention)
+            await self._opened()
+            return self._intending.cancel(asked)
+
+    @workflow.update
+    async def notice(self, raw: RawValue = MISSING) -> NoticeAck:
+        """An event happened: what was to be remembered at it is due."""
+        with refusing():
+            asked = decode(raw, Notice)
+            await self._opened()
+            return await self._intending.notice(asked)
+
+    @workflow.update
+    async def settle(self, raw: RawValue = MISSING) -> Settled:
+        """Wait, but not for long, until what follows the done turns is done."""
+        with refusing():
+            nothing(raw, "settle")
+            await self._opened()
+            return Settled(done=await self._lane.settle())
 
     @workflow.update(name="close")
     async def close_update(self, raw: RawValue = MISSING) -> Done:
@@ -357,6 +422,17 @@ class GMISession:
     def trace_tail(self) -> TraceTail:
         """The newest entries of the reasoning trace."""
         return self._ready().trace.tail()
+
+    @workflow.query
+    def working_memory(self) -> WorkingMemoryView:
+        """What the mind holds ready."""
+        return views.working_memory(self._ready())
+
+    @workflow.query
+    def list_intentions(self) -> IntentionList:
+        """What is to be remembered later."""
+        self._ready()
+        return self._intending.listed()
 
     @workflow.query
     def usage(self) -> UsageView:

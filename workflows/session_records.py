@@ -78,13 +78,21 @@ class OpenSession(PortModel):
 
 
 class SessionRules(PortModel):
-    """What the workflow itself needs of the frozen persona."""
+    """What the workflow itself needs of the frozen persona.
+
+    Attributes:
+        memory: Whether something is remembered beyond the conversation.
+        negotiates: Whether the persona wants a say when a memory is to be deleted.
+        imprints: What a new session's working memory holds, by key.
+    """
 
     persona: str
     persona_name: str
+    memory: bool = False
+    negotiates: bool = False
+    imprints: dict[str, Any] = Field(default_factory=dict)
     trace_max_entries: int = 500
     trace_max_message: int = 1000
-    model: str = ""
 
 
 class Frozen(PortModel):

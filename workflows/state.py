@@ -14,8 +14,9 @@ from temporalio.contrib.workflow_streams import WorkflowStreamState
 
 from ..personas.messages import Message, Part, Usage
 from ..personas.options import CompletionOptions
+from ..personas.prospective import Intention
 from .session_records import SessionConfig, SessionRules
-from .steps import PlannedCall, StoredMessage
+from .steps import Feeling, PlannedCall, Slot, StoredMessage
 from .trace import TraceEntry
 from .turns import HopSpec, PauseReason, ToolCallView, TurnCard, TurnKind, TurnOutput
 
@@ -52,6 +53,7 @@ class TurnInput(Carried):
     fallback: list[HopSpec] | None = None
     stream: bool = True
     max_tool_iterations: int | None = None
+    ceiling: int | None = None
 
 
 class ToolResult(Carried):
@@ -90,6 +92,9 @@ class TurnRecord(Carried):
         results: Answers of that round, by call id.
         approved: Calls of the round that the host allowed.
         texts: Text of the finished steps, joined; ``None`` once it is over the limit.
+        overtakes: It was sent over a pause, and waits for no later pause of the turns before it.
+        remembers: Its opening brought memories to mind, which each of its steps shows.
+        reminded: Intentions that its prompt shows.
         made: All calls of the turn as its output shows them, without large arguments.
         iterations: Tool rounds done.
     """
@@ -110,6 +115,9 @@ class TurnRecord(Carried):
     step: int = 0
     step_counter: int = 0
     opened: bool = False
+    overtakes: bool = False
+    remembers: bool = False
+    reminded: list[str] = Field(default_factory=list)
     start_hop: int = 0
     layout: list[int] = Field(default_factory=list)
     new: list[StoredMessage] = Field(default_factory=list)
@@ -153,8 +161,21 @@ class Answered(Carried):
     turn: str
 
 
+class Unencoded(Carried):
+    """A done turn that is not in long-term memory yet."""
+
+    turn: str
+    persona_digest: str
+    feeling: Feeling = Feeling()
+
+
 class SessionState(Carried):
-    """Everything that a session carries from run to run."""
+    """Everything that a session carries from run to run.
+
+    Attributes:
+        intentions: What is to be remembered later, the oldest first.
+        intention_digests: What each of them says, and what the last ones said that are over.
+    """
 
     session: str
     created_at: datetime
@@ -183,6 +204,11 @@ class SessionState(Carried):
     usage_by_model: dict[str, Usage] = Field(default_factory=dict)
     turns: int = 0
     signal_warnings: list[str] = Field(default_factory=list)
+    working_memory: dict[str, Any] = Field(default_factory=dict)
+    slots: list[Slot] = Field(default_factory=list)
+    unencoded: list[Unencoded] = Field(default_factory=list)
+    intentions: list[Intention] = Field(default_factory=list)
+    intention_digests: dict[str, str] = Field(default_factory=dict)
 
     def next_counter(self) -> int:
         """The next write counter."""

@@ -74,8 +74,84 @@ class StoredMessage(PortModel):
     content_ref: str | None = None
 
 
+class Feeling(PortModel):
+    """What a mind feels: valence, arousal and dominance in [-1, 1], and the mood's word."""
+
+    valence: float = 0.0
+    arousal: float = 0.0
+    dominance: float = 0.0
+    mood: str = "neutral"
+
+
+class Slot(PortModel):
+    """A memory that the mind holds ready, by its id: its words stay in the store.
+
+    Attributes:
+        activation: In [0, 1].
+        rehearsals: How often it was recalled while it was held.
+    """
+
+    trace: str
+    activation: float
+    rehearsals: int = 0
+
+
+class Reminder(PortModel):
+    """Something that the persona meant to do, or to think of when its cue comes up.
+
+    Attributes:
+        cue: The words that bring it to mind; ``None`` when it is due already.
+    """
+
+    id: str
+    content: str
+    cue: str | None = None
+    importance: float = 0.5
+
+
+class RecallOrder(PortModel):
+    """What a turn's opening shall bring to mind.
+
+    Attributes:
+        org: Organization of the session, or ``""``.
+        feeling: What the mind feels.
+        slots: What its working memory holds.
+        reminders: What is due, and what waits for a cue.
+    """
+
+    org: str = ""
+    feeling: Feeling = Feeling()
+    slots: list[Slot] = Field(default_factory=list)
+    reminders: list[Reminder] = Field(default_factory=list)
+
+
+class Opened(PortModel):
+    """What a turn's opening brought to mind.
+
+    Attributes:
+        recalled: Ids of the memories that the prompt shows, the best first.
+        feelings: How many memories almost came up.
+        involuntary: A memory that came up by itself.
+        slots: What working memory holds now.
+        reminded: Reminders that the prompt shows.
+        seconds: How long the recall took.
+    """
+
+    recalled: list[str] = Field(default_factory=list)
+    feelings: int = 0
+    involuntary: str | None = None
+    slots: list[Slot] = Field(default_factory=list)
+    reminded: list[str] = Field(default_factory=list)
+    seconds: float = 0.0
+    warnings: list[str] = Field(default_factory=list)
+
+
 class OpenTurn(PortModel):
-    """A turn as it is recorded before the model is asked."""
+    """A turn as it is recorded before the model is asked.
+
+    Attributes:
+        recall: What to bring to mind; ``None`` when nothing is remembered here.
+    """
 
     seq: int
     request_id: str
@@ -89,6 +165,7 @@ class OpenTurn(PortModel):
     persona_digest: str = ""
     toolset_digest: str = ""
     created_at: datetime
+    recall: RecallOrder | None = None
 
 
 class TurnDraft(PortModel):
@@ -118,6 +195,7 @@ class RunStep(PortModel):
         start_hop: Hop that served the turn's last step.
         trace: Trace entries since the last write.
         draft: The turn so far; a step that turns out to be the last then ends the turn itself.
+        remembers: The turn was opened with something to bring to mind: it is shown in each step.
     """
 
     at: At
@@ -131,6 +209,7 @@ class RunStep(PortModel):
     history_ref: str | None = None
     persona_digest: str
     toolset_digest: str
+    session_id: str = ""
     user_id: str
     model: str | None = None
     fallback: list[HopSpec] | None = None
@@ -144,6 +223,7 @@ class RunStep(PortModel):
     stream: bool = True
     trace: list[TraceEntry] = Field(default_factory=list)
     draft: TurnDraft | None = None
+    remembers: bool = False
 
 
 Effect = Literal["read", "idempotent", "once"]
@@ -203,8 +283,8 @@ class HopFailure(PortModel):
     usage: Usage | None = None
 
 
-class LeftOut(PortModel):
-    """What the prompt left out of the history."""
+class OmittedHistory(PortModel):
+    """How much of the history a prompt does not show, and why."""
 
     messages: int = 0
     tokens: int = 0
@@ -221,6 +301,7 @@ class StepResult(PortModel):
         chunks: Chunk items that the serving attempt sent.
         attempt: The activity attempt that served.
         closed: The reply is the turn's answer, and the turn's end is recorded.
+        opened: What the turn's opening brought to mind, of its first step.
     """
 
     existing: TurnOutput | None = None
@@ -239,18 +320,23 @@ class StepResult(PortModel):
     chunks: int = 0
     attempt: int = 1
     closed: bool = False
+    opened: Opened | None = None
     prompt_messages: int = 0
     prompt_tokens: int = 0
-    left_out: LeftOut | None = None
+    left_out: OmittedHistory | None = None
     warnings: list[str] = Field(default_factory=list)
 
 
 class StepFailure(PortModel):
-    """Details of the error with which ``run_step`` gives up."""
+    """Second detail of the error with which ``run_step`` gives up.
 
-    error: ErrorInfo
+    Attributes:
+        failures: The hops that failed before.
+        warnings: What the step warned of before it failed.
+    """
+
     failures: list[HopFailure] = Field(default_factory=list)
-    usage: Usage | None = None
+    warnings: list[str] = Field(default_factory=list)
 
 
 class ToolCallInput(PortModel):
@@ -278,6 +364,7 @@ class ToolOutcome(PortModel):
     Attributes:
         gmi_tool_outcome: Tells this object from a tool's own JSON.
         ref: The value is large and kept in the store.
+        attempt: The attempt that gave it, from 1; ``None`` where nobody said.
     """
 
     gmi_tool_outcome: Literal[1] = 1
@@ -285,3 +372,4 @@ class ToolOutcome(PortModel):
     ref: str | None = None
     is_error: bool = False
     error: ErrorInfo | None = None
+    attempt: int | None = None

@@ -13,13 +13,13 @@ from typing import Any
 from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 
 from ..personas.messages import Message
 from .core import Core
-from .decode import encoded_size
+from .decode import encoded_size, misfit, undecodable
 from .failures import info_from_activity, never_started, outcome_unknown, root_cause
-from .policies import NOT_REGISTERED, tool_options
+from .policies import NOT_REGISTERED, tool_attempts, tool_options
 from .state import ToolResult, TurnRecord
 from .steps import (
     INLINE_TEXT_BYTES,
@@ -27,6 +27,7 @@ from .steps import (
     ROUND_BYTES,
     SMALL_BYTES,
     PlannedCall,
+    Route,
     StoredMessage,
     ToolCallInput,
     ToolOutcome,
@@ -224,7 +225,7 @@ class ToolRound:
                 summary=f"{call.name} for step {record.step - 1}",
                 **tool_options(route),
             )
-            result = await self._read_value(call, raw)
+            result, attempt = await self._read_value(call, raw)
         except ActivityError as error:
             if call.id in record.results or record.turn in core.stopping:
                 # It was answered as interrupted, or will be.
@@ -233,28 +234,33 @@ class ToolRound:
             if answer is None:
                 self._lost.append(call.id)
                 return
-            result = answer
-        self._answer(call, result)
+            result, attempt = answer, failed_attempt(route, error)
+        self._answer(call, result, attempt)
 
-    async def _read_value(self, call: PlannedCall, raw: RawValue) -> ToolResult:
+    async def _read_value(self, call: PlannedCall, raw: RawValue) -> tuple[ToolResult, int | None]:
+        """The answer in what a worker returned, and the attempt that gave it."""
         try:
             value = workflow.payload_converter().from_payload(raw.payload)
         except Exception as error:
-            return error_result(call, not_json(f"it does not decode ({error})"))
+            return error_result(call, not_json(undecodable(raw, error))), None
+        attempt: int | None = None
         if isinstance(value, dict) and value.get("gmi_tool_outcome") == 1:
             try:
                 outcome = ToolOutcome.model_validate(value)
             except ValidationError as error:
-                return error_result(
-                    call, ErrorInfo(code="TOOL_ERROR", message=f"malformed outcome: {error}")
+                problem = ErrorInfo(
+                    code="TOOL_ERROR", message=f"malformed outcome: {misfit(error, 'outcome')}"
                 )
+                return error_result(call, problem), None
+            attempt = outcome.attempt
             if outcome.is_error:
                 fallback = ErrorInfo(code="TOOL_ERROR", message=result_text(outcome.value))
-                return error_result(call, outcome.error or fallback)
+                return error_result(call, outcome.error or fallback), attempt
             if outcome.ref is not None:
-                return ToolResult(call_id=call.id, name=call.name, content_ref=outcome.ref)
+                kept = ToolResult(call_id=call.id, name=call.name, content_ref=outcome.ref)
+                return kept, attempt
             value = outcome.value
-        return await value_result(self._core, self._record, call, value)
+        return await value_result(self._core, self._record, call, value), attempt
 
     def _read_failure(self, call: PlannedCall, error: ActivityError) -> ToolResult | None:
         """The answer for a failed call, or ``None`` when the host is to be asked about it."""
@@ -285,20 +291,35 @@ class ToolRound:
             )
         return error_result(call, info_from_activity(error))
 
-    def _answer(self, call: PlannedCall, result: ToolResult) -> None:
+    def _answer(self, call: PlannedCall, result: ToolResult, attempt: int | None = None) -> None:
         record, core = self._record, self._core
-        record.results[call.id] = result
-        core.trace.add(
-            "TOOL_EXECUTION_RESULT",
-            f"{call.name} {'failed' if result.is_error else 'answered'}.",
-            record.turn,
-            {"call_id": call.id, "is_error": result.is_error, "error": result.error},
-        )
-        publish_result(core, record, result)
+        details: dict[str, Any] = {
+            "call_id": call.id,
+            "is_error": result.is_error,
+            "error": result.error,
+        }
+        said = f"{call.name} {'failed' if result.is_error else 'answered'}"
+        if attempt is not None:
+            details["attempt"] = attempt
+            said += f" on attempt {attempt}" if attempt > 1 else ""
+        core.trace.add("TOOL_EXECUTION_RESULT", f"{said}.", record.turn, details)
+        record_result(core, record, result)
 
 
-def publish_result(core: Core, record: TurnRecord, result: ToolResult) -> None:
-    """Publish a call's answer."""
+def failed_attempt(route: Route, error: ActivityError) -> int | None:
+    """The attempt that a call failed on, where the failure tells it."""
+    if never_started(error):
+        return None
+    if route.effect == "once" or error.retry_state == RetryState.MAXIMUM_ATTEMPTS_REACHED:
+        return tool_attempts(route)
+    return None
+
+
+def record_result(core: Core, record: TurnRecord, result: ToolResult) -> None:
+    """Take a call's answer into the round and publish it; a call that has one keeps it."""
+    if result.call_id in record.results:
+        return
+    record.results[result.call_id] = result
     content: dict[str, Any] = {
         "tool_call_id": result.call_id,
         "name": result.name,
@@ -319,6 +340,4 @@ def publish_result(core: Core, record: TurnRecord, result: ToolResult) -> None:
 def answer_open_calls(core: Core, record: TurnRecord, why: str) -> None:
     """Answer every open call of the round as not run, so that the history stays paired."""
     for call in record.open_calls():
-        result = not_run(call, why)
-        record.results[call.id] = result
-        publish_result(core, record, result)
+        record_result(core, record, not_run(call, why))

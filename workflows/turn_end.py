@@ -10,6 +10,7 @@ from .core import Core
 from .decode import encoded_size
 from .drafts import joined_text
 from .failures import info_from_activity
+from .intentions import turn_ended
 from .policies import STORE
 from .ports import StorePort
 from .state import TurnRecord
@@ -91,6 +92,7 @@ class TurnEnd:
         core.state.put_output(output)
         core.state.cards = [card for card in core.state.cards if card.turn != record.turn]
         core.stopping.discard(record.turn)
+        turn_ended(core.state, record, output.status, workflow.now())
         core.chunks.say(
             "final_response_marker",
             turn=record.turn,
@@ -259,6 +261,7 @@ class TurnEnd:
             state.usage_by_model[key] = record.usage if known is None else known + record.usage
         state.turns += 1
         core.stopping.discard(record.turn)
+        turn_ended(state, record, status, workflow.now())
         core.trace.add(
             "INTERACTION_END",
             f"The turn ended {status}.",

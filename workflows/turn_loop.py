@@ -20,8 +20,9 @@ from .drafts import draft_of, joined_text, with_warnings
 from .failures import as_error_info, info_from_activity, root_cause
 from .policies import STEP
 from .ports import ModelPort
+from .remembering import Remembering
 from .state import Pause, TurnRecord
-from .steps import HopFailure, RunStep, Segment, StepFailure, StepResult
+from .steps import HopFailure, OpenTurn, RunStep, Segment, StepFailure, StepResult
 from .tool_round import ToolRound, result_messages
 from .turn_end import TurnEnd, add_made, input_message, opened_turn, preview_of
 from .turns import PauseReason
@@ -34,11 +35,13 @@ class TurnLoop:
 
     Args:
         core: The session.
+        remembering: Its way into long-term memory.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, remembering: Remembering) -> None:
         self._core = core
         self._end = TurnEnd(core)
+        self._remembering = remembering
 
     async def run(self, record: TurnRecord) -> Outcome:
         """Carry a turn on from wherever its record stands."""
@@ -117,6 +120,7 @@ class TurnLoop:
             self._end.stopped(record)
         else:
             self._end.done(record, request.at.counter if result.closed else None)
+            self._remembering.add(record)
         return False
 
     def _request(self, record: TurnRecord) -> RunStep:
@@ -141,7 +145,8 @@ class TurnLoop:
         return RunStep(
             at=at,
             step=record.step,
-            opening=None if record.opened else opened_turn(record),
+            opening=None if record.opened else self._opening(record),
+            remembers=record.remembers,
             path=path(record),
             parent=record.parent,
             partials=record.reads,
@@ -150,6 +155,7 @@ class TurnLoop:
             history_ref=record.input.history_ref,
             persona_digest=record.persona_digest,
             toolset_digest=record.toolset_digest,
+            session_id=core.start.session_id,
             user_id=core.start.user_id,
             model=record.input.model or state.config.model,
             fallback=(
@@ -169,9 +175,16 @@ class TurnLoop:
             draft=draft_of(record),
         )
 
+    def _opening(self, record: TurnRecord) -> OpenTurn:
+        recall = self._remembering.order(record)
+        record.remembers = recall is not None
+        return opened_turn(record).model_copy(update={"recall": recall})
+
     def _take(self, record: TurnRecord, result: StepResult) -> None:
         """Record a finished step."""
         core = self._core
+        if result.opened is not None:
+            self._remembering.took(record, result.opened)
         self._trace_step(record, result)
         items = closing_items(result)
         whole = core.chunks.finish_step(result.attempt, result.chunks, items, result.text)
@@ -267,11 +280,11 @@ class TurnLoop:
             try:
                 failure = StepFailure.model_validate(cause.details[1])
             except ValidationError:
-                failure = StepFailure(error=info)
+                failure = StepFailure()
             for hop in failure.failures:
                 self._take_failure(record, hop)
-            if failure.usage is not None:
-                record.usage = record.usage + failure.usage
+            for warning in failure.warnings:
+                self._core.trace.add("WARNING", warning, record.turn, {"step": record.step})
         self._end.failed(record, info)
 
     async def _round(self, record: TurnRecord) -> bool:

@@ -73,6 +73,7 @@ class SubmitTurn(Wire):
         stream: Whether the model's text reaches the chunk stream piece by piece.
         hold: Whether the call may be held until the turn ends, if that comes soon.
         max_tool_iterations: Tool rounds before the model is asked to answer without tools.
+        ceiling: The highest tier of intentions that this turn may be reminded of; any without.
     """
 
     content: str | list[Part]
@@ -92,6 +93,7 @@ class SubmitTurn(Wire):
     stream: bool = True
     hold: bool = True
     max_tool_iterations: int | None = Field(default=None, ge=0, le=100)
+    ceiling: int | None = None
 
 
 class ToolCallView(Wire):
@@ -237,6 +239,42 @@ class StopAck(Wire):
     """Which turns the stop reached."""
 
     stopped: list[str] = Field(default_factory=list)
+
+
+class Settled(Wire):
+    """Answer of ``settle``.
+
+    Attributes:
+        done: Every done turn is closed and remembered; otherwise ask again.
+    """
+
+    done: bool
+
+
+class HeldMemory(Wire):
+    """A memory that working memory holds ready.
+
+    Attributes:
+        trace: Its id; the words are in the store.
+        activation: In [0, 1].
+        rehearsals: How often it was recalled while it was held.
+    """
+
+    trace: str
+    activation: float
+    rehearsals: int = 0
+
+
+class WorkingMemoryView(Wire):
+    """Answer of ``working_memory``.
+
+    Attributes:
+        values: By key; what the persona was given to start with, and what it noted since.
+        slots: Memories held ready, in the order in which they came.
+    """
+
+    values: dict[str, Any] = Field(default_factory=dict)
+    slots: list[HeldMemory] = Field(default_factory=list)
 
 
 class ReplaceHistory(Wire):

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
+from temporalio.common import SearchAttributeUpdate
 
 from ..personas.messages import Usage
 from .chunk_log import ChunkLog
 from .core import Core
+from .search_attributes import AWAITING_TOOL, PERSONA, STATUS, USER
 from .state import SessionStart
 from .turn_end import pending_calls
 from .turns import (
     GMIState,
+    HeldMemory,
     PendingCall,
     PendingView,
     StateView,
@@ -22,12 +24,8 @@ from .turns import (
     TurnTicket,
     TurnView,
     UsageView,
+    WorkingMemoryView,
 )
-
-PERSONA = SearchAttributeKey.for_keyword("GmiPersona")
-USER = SearchAttributeKey.for_keyword("GmiUser")
-STATUS = SearchAttributeKey.for_keyword("GmiStatus")
-AWAITING_TOOL = SearchAttributeKey.for_bool("GmiAwaitingTool")
 
 
 def status(core: Core) -> GMIState:
@@ -116,6 +114,17 @@ def usage(core: Core) -> UsageView:
     """Answer of ``usage``."""
     return UsageView(
         usage=core.state.usage, turns=core.state.turns, by_model=core.state.usage_by_model
+    )
+
+
+def working_memory(core: Core) -> WorkingMemoryView:
+    """Answer of ``working_memory``."""
+    return WorkingMemoryView(
+        values=core.state.working_memory,
+        slots=[
+            HeldMemory(trace=slot.trace, activation=slot.activation, rehearsals=slot.rehearsals)
+            for slot in core.state.slots
+        ],
     )
 
 

@@ -54,11 +54,11 @@ class ImportHistory(PortModel):
     """
 
     at: At
-    opening: OpenTurn | None = None
+    opening: OpenTurn
     messages: list[Message] = Field(default_factory=list)
     messages_ref: str | None = None
     forget: bool = True
-    output: TurnOutput | None = None
+    output: TurnOutput
     trace: list[TraceEntry] = Field(default_factory=list)
 
 

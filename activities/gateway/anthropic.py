@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from typing import Any
 
 import httpx
 
 from ...personas.messages import ReplayBlock, ToolCall, Usage
+from .answers import read_answer
 from .anthropic_body import KIND, LAYOUT, messages_body
 from .calls import dump_arguments, finished_call, generated_id
-from .failures import ProviderFailure, classify, refusal
-from .http import IDLE_TIMEOUT, Endpoint, decode_event, ended_early, post_events
+from .failures import classify, refusal
+from .http import IDLE_TIMEOUT, Endpoint, ended_early
 from .provider import (
     Finished,
     ModelRequest,
@@ -75,33 +75,20 @@ class AnthropicProvider:
         """The JSON body that :meth:`stream` sends."""
         return dict(messages_body(request, self.name))
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model; see :class:`~.provider.Provider`.
 
         Raises:
             ProviderFailure: The call failed, or was refused before any output.
         """
-        answer = _Answer(self._endpoint, request)
-        events = post_events(
+        return read_answer(
             self._client,
             self._endpoint,
             "/v1/messages",
             self.request_body(request),
-            request_timeout=request.options.request_timeout,
+            request,
+            _Answer(self._endpoint, request),
         )
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if not event.data:
-                        continue
-                    for item in answer.read(decode_event(self._endpoint, event)):
-                        yield item
-                    if answer.stopped:
-                        break
-        except ProviderFailure as error:
-            error.with_usage(answer.usage)
-            raise
-        yield answer.finished()
 
 
 class _Answer:
@@ -118,8 +105,13 @@ class _Answer:
         self._model: str | None = None
         self._message_id: str | None = None
         self._tier: str | None = None
-        self.stopped = False
+        self.over = False
         self.usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """The message has stopped."""
+        return self.over
 
     def read(self, event: Mapping[str, Any]) -> list[ProviderEvent]:
         """The events of one wire event.
@@ -142,7 +134,7 @@ class _Answer:
                 self._stop_reason = string(reason) or self._stop_reason
                 return self._count(section(event, "usage"))
             case "message_stop":
-                self.stopped = True
+                self.over = True
             case "error":
                 raise classify(
                     provider=self._endpoint.provider,
@@ -245,7 +237,7 @@ class _Answer:
         Raises:
             ProviderFailure: The answer is not complete, or was refused before any output.
         """
-        if not self.stopped:
+        if not self.over:
             raise ended_early(self._endpoint).with_usage(self.usage)
         reason = _STOP_REASONS.get(self._stop_reason or "", "stop")
         calls = self._calls()

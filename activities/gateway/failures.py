@@ -137,6 +137,7 @@ class ProviderFailure(Exception):
             "message": self.message,
             "retryable": self.retryable,
             "retry_after": self.retry_after,
+            "window_exceeded": self.window_exceeded or None,
         }
         return {name: value for name, value in facts.items() if value not in (None, "")}
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from ...personas.messages import ReplayBlock, ToolCall, Usage
+from .answers import read_answer
 from .calls import dump_arguments, generated_id
 from .failures import ProviderFailure, classify, refusal
 from .gemini_body import KIND, content_body
-from .http import IDLE_TIMEOUT, Endpoint, decode_event, ended_early, post_events
+from .http import IDLE_TIMEOUT, Endpoint, ended_early
 from .provider import (
     Finished,
     ModelRequest,
@@ -79,39 +79,27 @@ class GeminiProvider:
         """The JSON body that :meth:`stream` sends; the model's name stands in the URL."""
         return dict(content_body(request, self.name))
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model; see :class:`~.provider.Provider`.
 
         Raises:
             ProviderFailure: The call failed, or was refused before any output.
         """
-        answer = _Answer(self._endpoint, request)
         model = quote(request.model.removeprefix("models/"), safe="")
-        events = post_events(
+        return read_answer(
             self._client,
             self._endpoint,
             f"/models/{model}:streamGenerateContent?alt=sse",
             self.request_body(request),
-            request_timeout=request.options.request_timeout,
+            request,
+            _Answer(self._endpoint, request),
         )
-        failure: ProviderFailure | None = None
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if not event.data:
-                        continue
-                    for item in answer.read(decode_event(self._endpoint, event)):
-                        yield item
-        except ProviderFailure as error:
-            failure = error
-        # What breaks after the finishing chunk takes nothing from the answer.
-        if failure is not None and not (answer.finish_reason and failure.broke_off):
-            raise failure.with_usage(answer.usage)
-        yield answer.finished()
 
 
 class _Answer:
-    """The answer as far as it has been read."""
+    """The answer as far as it has been read; the end of its stream says that it is over."""
+
+    over = False
 
     def __init__(self, endpoint: Endpoint, request: ModelRequest) -> None:
         self._endpoint = endpoint
@@ -123,6 +111,11 @@ class _Answer:
         self._message_id: str | None = None
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """The finishing chunk has come; a usage report may follow."""
+        return self.finish_reason is not None
 
     def read(self, chunk: Mapping[str, Any]) -> list[ProviderEvent]:
         """The events of one chunk.

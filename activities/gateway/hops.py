@@ -10,7 +10,7 @@ from ...personas.options import CompletionOptions
 from ...personas.schema import Persona
 from ...workflows.turns import HopSpec
 from .failures import ProviderFailure
-from .registry import ProviderRegistry, default_model
+from .registry import ProviderRegistry, default_model, usual_model
 
 LAST_HOP_TRIES = 3
 """Tries of the last hop; waits that the provider asked for do not count."""
@@ -19,22 +19,22 @@ HOP_DELAY = 0.001
 """Seconds before the next hop; the least that the server does not take for unset."""
 
 _KEY_CHAIN: tuple[tuple[str, str, HopSpec], ...] = (
-    ("openai", "OPENAI_API_KEY", HopSpec(model="openai:gpt-4.1-mini")),
+    ("openai", "OPENAI_API_KEY", HopSpec(model=usual_model("openai"))),
     (
         "anthropic",
         "ANTHROPIC_API_KEY",
         HopSpec(
-            model="anthropic:claude-sonnet-4-5",
+            model=usual_model("anthropic"),
             options=CompletionOptions(effort="low"),
             max_tokens_headroom=1024,
         ),
     ),
-    ("openrouter", "OPENROUTER_API_KEY", HopSpec(model="openrouter:openai/gpt-4.1-mini")),
+    ("openrouter", "OPENROUTER_API_KEY", HopSpec(model=usual_model("openrouter"))),
     (
         "gemini",
         "GEMINI_API_KEY",
         HopSpec(
-            model="gemini:gemini-2.5-flash",
+            model=usual_model("gemini"),
             options=CompletionOptions(effort="low"),
             max_tokens_headroom=1024,
         ),

@@ -149,6 +149,14 @@ def price(model: str, provider: str, usage: Usage) -> Usage:
     return usage if cost is None else usage.model_copy(update={"cost_usd": float(cost)})
 
 
+def load_prices() -> None:
+    """Load the price list, if there is one, so that the first bill does not wait for it.
+
+    It takes a tenth of a second and more, so call it in a thread, before any step is served.
+    """
+    _listed_cost("any", "openai", Usage())
+
+
 def _listed_cost(model: str, provider: str, usage: Usage) -> Decimal | None:
     price_provider = _PRICE_PROVIDERS.get(provider)
     if price_provider is None:

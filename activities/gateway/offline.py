@@ -11,7 +11,7 @@ What it does with the last user message:
 - ``say 50 words``: answers with fifty words.
 - ``say exactly: Hello``: answers with the label and what follows the colon.
 - ``fail with 503``: fails as a provider does that answers with this HTTP status.
-- anything else: quotes the message and counts the turns that it was shown.
+- anything else: quotes the message, and counts the turns and memories that it was shown.
 
 Where the options ask for JSON, it answers with the smallest object that fits the schema.
 """
@@ -25,6 +25,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from ...personas.messages import Message, ToolCall, ToolDefinition, Usage
+from ...personas.prompt import split_background
 from .calls import dump_arguments, generated_id
 from .failures import classify
 from .prompt import sendable
@@ -114,7 +115,8 @@ def _answer(request: ModelRequest) -> tuple[str, list[ToolCall]]:
     results = _latest_results(messages)
     if results:
         return _tell(results, request), []
-    said = next((m.text for m in reversed(messages) if m.role == "user"), "")
+    last = next((m.text for m in reversed(messages) if m.role == "user"), "")
+    background, said = split_background(last)
     failing = _FAIL.search(said)
     if failing:
         raise classify(
@@ -140,10 +142,10 @@ def _answer(request: ModelRequest) -> tuple[str, list[ToolCall]]:
     if missing:
         known = ", ".join(sorted(offered)) or "none"
         return f"{LABEL} No such tool is offered: {', '.join(missing)}. Offered: {known}.", []
-    return f"{LABEL} {_say(said, messages)}", []
+    return f"{LABEL} {_say(said, background, messages)}", []
 
 
-def _say(said: str, messages: list[Message]) -> str:
+def _say(said: str, background: str, messages: list[Message]) -> str:
     words = _SAY_WORDS.search(said)
     if words:
         # The label counts as two of them, so that the answer has as many words as were asked for.
@@ -157,8 +159,18 @@ def _say(said: str, messages: list[Message]) -> str:
     quote = said if len(said) <= _QUOTE_LIMIT else said[: _QUOTE_LIMIT - 1] + "…"
     return (
         f'No model is configured, so nothing was understood. You said: "{quote}". '
-        f"I was shown {shown} of this conversation."
+        f"I was shown {shown} of this conversation.{_remembered(background)}"
     )
+
+
+def _remembered(background: str) -> str:
+    """How much was remembered for the message, and the first of it."""
+    lines = [line[2:] for line in background.splitlines() if line.startswith("- ")]
+    if not lines:
+        return ""
+    first = lines[0] if len(lines[0]) <= _QUOTE_LIMIT else lines[0][: _QUOTE_LIMIT - 1] + "…"
+    count = "1 memory" if len(lines) == 1 else f"{len(lines)} memories"
+    return f" {count} came with it: {first}"
 
 
 def _latest_results(messages: list[Message]) -> list[Message]:

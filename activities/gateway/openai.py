@@ -8,15 +8,15 @@ attempt, whether or not ``[DONE]`` was sent.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from typing import Any
 
 import httpx
 
 from ...personas.messages import Usage
+from .answers import read_answer
 from .calls import CallAssembler, dump_arguments
 from .failures import ProviderFailure, classify, refusal
-from .http import IDLE_TIMEOUT, Endpoint, decode_event, ended_early, post_events
+from .http import IDLE_TIMEOUT, Endpoint, ended_early
 from .openai_body import OPENAI, Dialect, chat_body
 from .provider import (
     Finished,
@@ -79,39 +79,26 @@ class OpenAIProvider:
         """The JSON body that :meth:`stream` sends."""
         return dict(chat_body(request, self._dialect, self.name))
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Call the model; see :class:`~.provider.Provider`.
 
         Raises:
             ProviderFailure: The call failed, or was refused before any output.
         """
-        answer = _Answer(self._endpoint, len(request.messages))
-        events = post_events(
+        return read_answer(
             self._client,
             self._endpoint,
             "/chat/completions",
             self.request_body(request),
-            request_timeout=request.options.request_timeout,
+            request,
+            _Answer(self._endpoint, len(request.messages)),
         )
-        failure: ProviderFailure | None = None
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if not event.data:
-                        continue
-                    if event.data.strip() == "[DONE]":
-                        break
-                    for item in answer.read(decode_event(self._endpoint, event)):
-                        yield item
-        except ProviderFailure as error:
-            failure = error
-        if failure is not None and not (answer.finish_reason and failure.broke_off):
-            raise failure.with_usage(answer.usage)
-        yield answer.finished()
 
 
 class _Answer:
-    """The answer as far as it has been read."""
+    """The answer as far as it has been read; the end of its stream says that it is over."""
+
+    over = False
 
     def __init__(self, endpoint: Endpoint, turn_mark: int) -> None:
         self._endpoint = endpoint
@@ -124,6 +111,11 @@ class _Answer:
         self._tier: str | None = None
         self.finish_reason: str | None = None
         self.usage: Usage | None = None
+
+    @property
+    def complete(self) -> bool:
+        """The finishing chunk has come; a usage report may follow."""
+        return self.finish_reason is not None
 
     def read(self, chunk: Mapping[str, Any]) -> list[ProviderEvent]:
         """The events of one chunk.

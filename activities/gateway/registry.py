@@ -36,6 +36,7 @@ class KnownProvider:
         url_settings: Settings that may hold another base URL; the first one set counts.
         needs_key: Whether it can be called only with a key.
         dialect: How it differs from the plainest Chat Completions.
+        usual_model: The model that is asked where nobody chose one.
     """
 
     wire: str
@@ -44,6 +45,7 @@ class KnownProvider:
     url_settings: tuple[str, ...] = ()
     needs_key: bool = True
     dialect: Dialect = PLAIN
+    usual_model: str | None = None
 
 
 KNOWN_PROVIDERS: Mapping[str, KnownProvider] = {
@@ -53,18 +55,21 @@ KNOWN_PROVIDERS: Mapping[str, KnownProvider] = {
         ("OPENAI_API_KEY",),
         ("OPENAI_BASE_URL",),
         dialect=OPENAI,
+        usual_model="gpt-4.1-mini",
     ),
     "anthropic": KnownProvider(
         "anthropic",
         "https://api.anthropic.com",
         ("ANTHROPIC_API_KEY",),
         ("ANTHROPIC_BASE_URL",),
+        usual_model="claude-sonnet-4-5",
     ),
     "gemini": KnownProvider(
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         ("GEMINI_BASE_URL",),
+        usual_model="gemini-2.5-flash",
     ),
     "ollama": KnownProvider(
         "openai",
@@ -72,6 +77,7 @@ KNOWN_PROVIDERS: Mapping[str, KnownProvider] = {
         ("OLLAMA_API_KEY",),
         ("OLLAMA_BASE_URL", "OLLAMA_HOST"),
         needs_key=False,
+        usual_model="llama3.2",
     ),
     "openrouter": KnownProvider(
         "openai",
@@ -79,6 +85,7 @@ KNOWN_PROVIDERS: Mapping[str, KnownProvider] = {
         ("OPENROUTER_API_KEY",),
         ("OPENROUTER_BASE_URL",),
         dialect=OPENROUTER,
+        usual_model="openai/gpt-4.1-mini",
     ),
     "groq": KnownProvider(
         "openai", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_BASE_URL",)
@@ -112,12 +119,12 @@ KNOWN_PROVIDERS: Mapping[str, KnownProvider] = {
 
 _ALIASES = {"google": "gemini", "grok": "xai"}
 
-_DEFAULT_MODELS = (
-    ("OPENAI_API_KEY", "openai:gpt-4.1-mini"),
-    ("ANTHROPIC_API_KEY", "anthropic:claude-sonnet-4-5"),
-    ("GEMINI_API_KEY", "gemini:gemini-2.5-flash"),
-    ("GOOGLE_API_KEY", "gemini:gemini-2.5-flash"),
-    ("OLLAMA_BASE_URL", "ollama:llama3.2"),
+_DEFAULT_PROVIDERS = (
+    ("OPENAI_API_KEY", "openai"),
+    ("ANTHROPIC_API_KEY", "anthropic"),
+    ("GEMINI_API_KEY", "gemini"),
+    ("GOOGLE_API_KEY", "gemini"),
+    ("OLLAMA_BASE_URL", "ollama"),
 )
 
 
@@ -156,10 +163,15 @@ def parse_model(model: str, known: Iterable[str] = KNOWN_PROVIDERS) -> tuple[str
 
 def default_model(settings: Mapping[str, str]) -> str:
     """The model for someone who chose none: that of the first key set, else the offline one."""
-    for setting, model in _DEFAULT_MODELS:
+    for setting, provider in _DEFAULT_PROVIDERS:
         if settings.get(setting, "").strip():
-            return model
+            return usual_model(provider)
     return OFFLINE_MODEL
+
+
+def usual_model(provider: str) -> str:
+    """``provider:model`` of the model that a provider is asked for where nobody chose one."""
+    return f"{provider}:{KNOWN_PROVIDERS[provider].usual_model}"
 
 
 class ProviderRegistry:
@@ -228,6 +240,16 @@ class ProviderRegistry:
         if place not in self._built:
             self._built[place] = self._build(name, KNOWN_PROVIDERS[name], credential)
         return self._built[place]
+
+    def reach(self, name: str) -> tuple[str | None, str]:
+        """Key and base URL of a known provider, for what is asked of it beside completions.
+
+        Raises:
+            ConfigurationError: Its base URL is unusable.
+            ProviderFailure: Of kind ``configuration``: its key or URL is not set.
+        """
+        known = KNOWN_PROVIDERS[name]
+        return self._key(name, known, None), self._base_url(name, known)
 
     def _build(self, name: str, known: KnownProvider, credential: str | None) -> Provider:
         if known.wire == "offline":

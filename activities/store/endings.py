@@ -119,16 +119,16 @@ def settle_messages(
 
 
 def end_turn(
-    conn: Connection, at: At, stamp: int, status: str, output: TurnOutput | None, count: int
+    conn: Connection, at: At, stamp: int, status: str, output: TurnOutput, count: int
 ) -> None:
     """Write what the turn came to."""
     ended = {
         "s": at.session,
         "t": at.turn,
         "new_status": status,
-        "new_output": output.model_dump(mode="json", exclude_defaults=True) if output else None,
-        "new_usage": output.usage.model_dump(mode="json") if output else None,
-        "new_steps": output.steps if output else 0,
+        "new_output": output.model_dump(mode="json", exclude_defaults=True),
+        "new_usage": output.usage.model_dump(mode="json"),
+        "new_steps": output.steps,
         "new_messages": count,
         "now": at.now,
         "stamp": stamp,

@@ -91,6 +91,7 @@ def load_history(conn: Connection, at: At, *, step: int, shown: Shown) -> Histor
         conn, at.session, shown.path, shown.parent, shown.partials, limit
     )
     whole: list[str] = []
+    complete: list[str] = []
     tails: dict[str, int] = {}
     room = limit
     left_out = on_path[0].base + on_path[0].count if on_path else 0
@@ -101,6 +102,8 @@ def load_history(conn: Connection, at: At, *, step: int, shown: Shown) -> Histor
             tails[turn.turn] = take
         elif take:
             whole.append(turn.turn)
+        if take == turn.count:
+            complete.append(turn.turn)
         if position >= len(beside):
             left_out = turn.base + turn.count - take
         if not room:
@@ -126,6 +129,7 @@ def load_history(conn: Connection, at: At, *, step: int, shown: Shown) -> Histor
             if at_step <= step
         ],
         left_out=left_out,
+        turns=complete,
     )
 
 

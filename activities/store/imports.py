@@ -36,17 +36,17 @@ def import_history(
     conn: Connection,
     at: At,
     *,
-    opening: OpenTurn | None,
+    opening: OpenTurn,
     given: Sequence[Message],
     forget: bool,
-    output: TurnOutput | None,
+    output: TurnOutput,
     entries: Sequence[TraceEntry],
 ) -> list[str]:
     """Record the root turn with the given messages at step 0; returns the turns hidden."""
     standing = look_up(conn, at, opening)
     row = standing.row
     stamp = fence(standing.epoch, at.counter)
-    if opening is not None and (row.turn is None or row.fence <= stamp):
+    if row.turn is None or row.fence <= stamp:
         if row.turn is None or epoch_of(row.fence) < standing.epoch:
             open_row(conn, at, opening, standing, stamp, "done")
         if given:
@@ -59,22 +59,20 @@ def import_history(
         end_turn(conn, at, stamp, "done", output, count)
     hidden = _forget(conn, at, opening, given) if forget else []
     write_trace(conn, at.session, entries, stamp)
-    head = at.turn if opening is not None else None
-    settle_session(conn, at, stamp, head)
+    settle_session(conn, at, stamp, at.turn)
     return hidden
 
 
-def _forget(
-    conn: Connection, at: At, opening: OpenTurn | None, given: Sequence[Message]
-) -> list[str]:
+def _forget(conn: Connection, at: At, opening: OpenTurn, given: Sequence[Message]) -> list[str]:
     """Hide the older turns whose input the given history no longer holds."""
     # The write counter marks what this import hid, so that a repeated one returns the same.
     mark = max(at.counter, 1)
     older = select(turns.c.turn, turns.c.hidden).where(
-        turns.c.session == at.session, turns.c.hidden.in_((0, mark)), turns.c.turn != at.turn
+        turns.c.session == at.session,
+        turns.c.hidden.in_((0, mark)),
+        turns.c.turn != at.turn,
+        turns.c.seq < opening.seq,
     )
-    if opening is not None:
-        older = older.where(turns.c.seq < opening.seq)
     candidates = (conn.execute(older.order_by(turns.c.seq.desc()))).all()
     unclaimed = Counter(message.text for message in given if message.role == "user")
     inputs = _first_inputs(conn, at.session) if unclaimed else {}

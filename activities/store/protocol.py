@@ -85,11 +85,13 @@ class History:
             oldest may be the rest of a tool round.
         turn: All messages of the current turn that stand before the current step's reply.
         left_out: Messages of the path older than ``earlier``.
+        turns: The turns that ``earlier`` shows whole.
     """
 
     earlier: list[Message] = field(default_factory=list)
     turn: list[Message] = field(default_factory=list)
     left_out: int = 0
+    turns: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,18 +274,17 @@ class Store(Protocol):
         self,
         at: At,
         *,
-        opening: OpenTurn | None,
+        opening: OpenTurn,
         messages: Sequence[Message],
         forget: bool,
-        output: TurnOutput | None,
+        output: TurnOutput,
         trace: Sequence[TraceEntry],
     ) -> list[str]:
         """Record a new root turn, done, that holds these messages at step 0.
 
         With ``forget`` every older turn is hidden, unless its first user message is also one of
         the given ones (each claims one turn, the newest first); the trace of hidden turns keeps
-        its types and messages and loses its details. Without an opening only that happens, and
-        the session has no head.
+        its types and messages and loses its details.
 
         Returns:
             The turns that this import hid; the same when it is repeated.
@@ -296,6 +297,7 @@ class Store(Protocol):
         - ``session``: one item, the session's row.
         - ``turns``: every turn, oldest first; hidden ones are marked and have no preview.
         - ``messages``: those of one turn, or of the conversation that ends at the head.
+        - ``message``: one message's JSON, in pieces that follow each other.
         - ``trace``: the entries, of one turn when it is given.
         - ``usage``: the ledger, of one turn when it is given.
         - ``turn``: one item, the turn with its output.
@@ -307,8 +309,9 @@ class Store(Protocol):
         Raises:
             SessionNotFoundError: No such session.
             TurnNotFoundError: The session has no such turn.
-            NotFoundError: No blob has this digest.
-            ValidationError: ``after`` is not a cursor of this list.
+            NotFoundError: No blob has this digest, or no message stands at this place.
+            ValidationError: ``after`` is not a cursor of this list, or something that the read
+                needs is not named.
         """
         ...
 

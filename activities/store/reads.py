@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, tuple_
 
-from ...personas.errors import SessionNotFoundError, TurnNotFoundError, ValidationError
+from ...personas.errors import SessionNotFoundError, TurnNotFoundError
 from ...personas.messages import Message
 from ...workflows.pages import Page, Read
 from ...workflows.turns import TurnOutput
-from .blobs import blob_piece
 from .conversation import conversation_rows
 from .engine import Database
-from .pages import PIECE_BYTES, Item, cursor, fill, read_cursor, read_time
+from .pages import Item, cursor, fill, read_cursor, read_time
+from .pieces import blob_page, message_page, text_page
 from .tables import messages, sessions, trace, turns, usage
 
 POLL_SECONDS = 0.02
@@ -27,7 +26,7 @@ Found = list[tuple[str, Item]]
 async def read(database: Database, request: Read) -> Page:
     """A page of what the request names; waits for its write counter first."""
     if request.what == "blob":
-        return await database.read(lambda conn: _blob(conn, request))
+        return await database.read(lambda conn: blob_page(conn, request))
     loop = asyncio.get_running_loop()
     deadline = loop.time() + max(request.wait, 0.0)
     while True:
@@ -63,7 +62,9 @@ def _page(conn: Connection, request: Read, session: Row[Any]) -> Page:
     if request.what == "session":
         return Page(items=[_session_item(session)])
     if request.what == "text":
-        return _text(conn, request, session.session)
+        return text_page(conn, request, _turn(conn, session.session, request.turn))
+    if request.what == "message":
+        return message_page(conn, request, _turn(conn, session.session, request.turn))
     if request.what == "turn":
         turn = _turn(conn, session.session, request.turn)
         output = turn.output and TurnOutput.model_validate(turn.output).model_dump(mode="json")
@@ -227,42 +228,3 @@ def _usage_item(row: Row[Any]) -> Item:
         "usage": row.usage,
         "at": row.at.isoformat(),
     }
-
-
-def _text(conn: Connection, request: Read, session: str) -> Page:
-    turn = _turn(conn, session, request.turn)
-    place = read_cursor(request.after, int)
-    offset = place[0] if place else 0
-    said = (
-        select(messages.c.body)
-        .where(
-            messages.c.session == session,
-            messages.c.turn == turn.turn,
-            messages.c.role == "assistant",
-        )
-        .order_by(messages.c.step, messages.c.idx)
-    )
-    bodies = conn.execute(said).scalars()
-    text = "".join(Message.model_validate_json(body).text for body in bodies)
-    # Four bytes a character at most, twice as many when escaped.
-    piece = text[offset : offset + PIECE_BYTES // 4]
-    end = offset + len(piece)
-    item = {"turn": turn.turn, "offset": offset, "characters": len(text), "text": piece}
-    return Page(items=[item], next=cursor(end) if end < len(text) else None)
-
-
-def _blob(conn: Connection, request: Read) -> Page:
-    if not request.digest:
-        raise ValidationError("a blob is read by its digest; set `digest`")
-    place = read_cursor(request.after, int)
-    offset = place[0] if place else 0
-    kind, size, piece = blob_piece(conn, request.digest, offset, PIECE_BYTES)
-    end = offset + len(piece)
-    item = {
-        "digest": request.digest,
-        "kind": kind,
-        "bytes": size,
-        "offset": offset,
-        "data": base64.b64encode(piece).decode(),
-    }
-    return Page(items=[item], next=cursor(end) if end < size else None)

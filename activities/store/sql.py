@@ -189,10 +189,10 @@ class SQLStore:
         self,
         at: At,
         *,
-        opening: OpenTurn | None,
+        opening: OpenTurn,
         messages: Sequence[Message],
         forget: bool,
-        output: TurnOutput | None,
+        output: TurnOutput,
         trace: Sequence[TraceEntry],
     ) -> list[str]:
         """See :meth:`Store.import_history`."""

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
 from ...personas.errors import ConfigurationError, ToolNotFoundError
@@ -36,6 +36,7 @@ class Tool:
         definition: Name, description and JSON Schema for the model.
         route: How a call is carried out.
         function: What runs in this worker; ``None`` when the host or another worker runs it.
+        module: The Python module that it comes from; ``""`` where that is not known.
 
     Raises:
         ConfigurationError: The name is not allowed, the definition or the route names another
@@ -46,6 +47,7 @@ class Tool:
     definition: ToolDefinition
     route: Route
     function: Function | None = None
+    module: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -96,6 +98,7 @@ class Tool:
                 schedule_timeout=schedule_timeout,
             ),
             function=None if execution == "external" else function,
+            module=getattr(function, "__module__", None) or "",
         )
 
 
@@ -232,11 +235,17 @@ def external_tool(name: str, description: str, parameters: Mapping[str, Any] | F
         ConfigurationError: The name, the schema or the signature cannot be used.
     """
     check_name(name)
-    schema = Signature(parameters, name).parameters if callable(parameters) else dict(parameters)
+    module = ""
+    if callable(parameters):
+        module = getattr(parameters, "__module__", None) or ""
+        schema = Signature(parameters, name).parameters
+    else:
+        schema = dict(parameters)
     return Tool(
         name=name,
         definition=ToolDefinition(name=name, description=description, parameters=schema),
         route=Route(activity=name, external=True),
+        module=module,
     )
 
 
@@ -255,9 +264,12 @@ class ToolRegistry:
         for item in tools:
             entry = item if isinstance(item, Tool) else tool_of(item)
             if entry.name in found:
+                modules = [known.module for known in (found[entry.name], entry)]
+                one, other = (f"module {name!r}" if name else "no module" for name in modules)
                 raise ConfigurationError(
-                    f"two tools are named {entry.name!r}; give one of them another name",
-                    details={"tool": entry.name},
+                    f"two tools are named {entry.name!r}, one of {one} and one of {other}; give "
+                    "one of them another name",
+                    details={"tool": entry.name, "modules": modules},
                 )
             found[entry.name] = entry
         self._tools = {name: found[name] for name in sorted(found)}

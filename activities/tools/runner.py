@@ -65,7 +65,8 @@ class _Runner:
     async def run(self, request: ToolCallInput) -> ToolOutcome:
         async with beating(every=_beat_interval()):
             try:
-                return await self._serve(request)
+                outcome = await self._serve(request)
+                return outcome.model_copy(update={"attempt": activity.info().attempt})
             except asyncio.CancelledError as error:
                 if activity.is_cancelled():
                     raise self._cancelled(error) from None

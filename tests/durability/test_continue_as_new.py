@@ -10,7 +10,7 @@ import pytest
 
 from gmi.personas.errors import GMIError
 from gmi.worker import Session, Transcript
-from gmi.workflows.turns import CloseSession, HostResult, StopTurn
+from gmi.workflows.turns import CloseSession, HostResult, StopTurn, TurnOutput
 
 from ..conftest import MakeStage, Stage
 from ..support.databases import locked
@@ -144,31 +144,55 @@ async def test_a_pause_and_a_queue_behind_it_are_carried_on(stage: Stage) -> Non
     assert [t["seq"] for t in turns] == [1, 2, 3, 4]
 
 
-async def test_workers_killed_whenever_the_run_changes_lose_nothing(make_stage: MakeStage) -> None:
-    stage = await make_stage(workers=2)
+@pytest.mark.parametrize("deed", ["kill", "terminate"])
+async def test_workers_lost_whenever_the_run_changes_lose_nothing(
+    make_stage: MakeStage, deed: str
+) -> None:
+    # The last of them stays: starting others in between would be most of the test's time.
+    stage = await make_stage(workers=3)
     stage.model.on("turn", Call("echo", {"text": "x"}))
     stage.model.on("turn", Text("fine"), calls=1)
-    session = stage.session("killed-rolling", roll_events=1)
+    session = stage.session(f"{deed}-rolling", roll_events=1)
     await session.initialize()
     handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
 
-    async def killer() -> None:
+    async def lose_workers() -> None:
         seen = (await handle.describe()).run_id
-        for victim in (0, 1, 0):
+        for victim in stage.workers[:2]:
             while (run := (await handle.describe()).run_id) == seen:
                 await asyncio.sleep(0.005)
-            stage.workers[victim].kill()
-            await stage.workers[victim].start()
+            getattr(victim, deed)()
+            # Beside the loop: the model that a running step waits for answers from this one.
+            assert await asyncio.to_thread(victim.join) == (0 if deed == "terminate" else -9)
             seen = run
 
-    killing = asyncio.create_task(killer())
-    outputs = []
-    while not killing.done() or len(outputs) < 4:
+    losing = asyncio.create_task(lose_workers())
+    outputs: list[TurnOutput] = []
+    while not losing.done() or len(outputs) < 8:
         outputs.append(await asyncio.wait_for(session.send(f"turn {len(outputs)}"), 60))
-    await killing
+    await losing
     assert [o.response_text for o in outputs] == ["fine"] * len(outputs)
     history = await session.get_conversation_history()
     assert [m.role for m in history] == ["user", "assistant", "tool", "assistant"] * len(outputs)
+
+
+async def test_a_worker_that_is_told_to_end_between_two_turns_ends_at_once(
+    make_stage: MakeStage,
+) -> None:
+    stage = await make_stage(workers=0)
+    grace = 20.0
+    worker = await stage.worker(GMI_SHUTDOWN_TIMEOUT=str(grace))
+    stage.model.on("turn", Call("echo", {"text": "x"}))
+    stage.model.on("turn", Text("fine"), calls=1)
+    session = stage.session(roll_events=1)
+    assert (await session.send("turn")).response_text == "fine"
+    clock = asyncio.get_running_loop()
+    begun = clock.time()
+    worker.terminate()
+    assert await asyncio.to_thread(worker.join) == 0
+    assert clock.time() - begun < grace / 2
+    await stage.worker()
+    assert (await asyncio.wait_for(session.send("turn"), 30)).response_text == "fine"
 
 
 @asynccontextmanager

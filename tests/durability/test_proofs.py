@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from gmi.worker import Transcript
 from gmi.workflows.turns import TurnOutput
 
 from ..conftest import MakeStage
+from ..support.pairing import assert_paired
 from ..support.scripted_model import Call, Text
 
 pytestmark = [pytest.mark.prove, pytest.mark.timeout(1500)]
@@ -132,15 +132,3 @@ async def test_workers_killed_at_random_lose_and_repeat_nothing(make_stage: Make
     history = await session.get_conversation_history()
     texts = [m.text for m in history if m.role == "assistant" and not m.calls]
     assert texts == [said + f"end of turn-{number:02d}!" for number in range(KILL_TURNS)]
-
-
-def assert_paired(messages: list[dict[str, Any]]) -> None:
-    """Every call is answered exactly once, before anybody else speaks."""
-    waiting: list[str] = []
-    for message in messages:
-        if message["role"] == "tool":
-            waiting.remove(message["tool_call_id"])
-        else:
-            assert waiting == [], message
-            waiting = [call["id"] for call in message.get("tool_calls") or []]
-    assert waiting == []

@@ -138,6 +138,13 @@ def test_a_summary_becomes_a_system_message() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "content", [" \n", [TextPart(text="")], [ImagePart(url="https://e.org/a")]]
+)
+def test_a_summary_that_says_nothing_is_left_out(content: Any) -> None:
+    assert sanitize([Message(role="summary", content=content), say("hi")]) == [say("hi")]
+
+
 def test_a_cut_reply_is_not_sent_as_it_is() -> None:
     cut = Message(
         role="assistant",

@@ -47,6 +47,16 @@ PERSONAS: list[dict[str, Any]] = [
     },
     {"id": "brief", "baseSystemPrompt": "BASE", "memoryConfig": {}, "toolIds": ["echo"]},
     {"id": "locked", "baseSystemPrompt": "BASE", "allowedUserIds": ["ada"]},
+    {
+        "id": "mindful",
+        "baseSystemPrompt": "BASE",
+        "memoryConfig": {"enabled": True, "cognitiveMechanisms": {}},
+    },
+    {
+        "id": "defending",
+        "baseSystemPrompt": "BASE",
+        "memoryConfig": {"enabled": True, "lifecycleConfig": {"negotiationEnabled": True}},
+    },
     {"id": "changing", "baseSystemPrompt": "FIRST VERSION"},
 ]
 

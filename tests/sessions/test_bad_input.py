@@ -7,7 +7,9 @@ from typing import Any
 
 import pydantic
 import pytest
+from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowUpdateFailedError
+from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from gmi.personas.errors import (
@@ -109,6 +111,9 @@ async def test_a_message_just_under_a_megabyte_is_taken(stage: Stage) -> None:
         ("replace_history", ({"messages": [{"role": "pirate"}]},)),
         ("refresh_persona", ("x",)),
         ("close", (7,)),
+        ("initialize", ({"persona": "tuned"},)),
+        ("clear_history", ({"forget": False},)),
+        ("clear_history", ([],)),
     ],
 )
 async def test_a_malformed_call_of_a_foreign_client_is_refused(
@@ -117,6 +122,36 @@ async def test_a_malformed_call_of_a_foreign_client_is_refused(
     session = stage.session("foreign")
     await session.initialize()
     assert (await foreign(stage, session, name, *payload)).type == "SYS_VALIDATION_ERROR"
+    await usable(session)
+
+
+async def test_a_call_that_takes_no_input_may_be_given_an_empty_one(stage: Stage) -> None:
+    session = stage.session("empty-input")
+    await session.initialize()
+    handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
+    for payload in ({}, None):
+        assert (await handle.execute_update("initialize", payload))["status"] == "ready"
+        assert (await handle.execute_update("clear_history", payload))["status"] == "done"
+
+
+@pytest.mark.parametrize("encoding", [b"json/plain", b"binary/unheard-of"])
+async def test_a_payload_that_does_not_decode_is_refused_without_quoting_it(
+    stage: Stage, encoding: bytes
+) -> None:
+    session = stage.session("undecodable")
+    await session.initialize()
+    bad = RawValue(Payload(metadata={"encoding": encoding}, data=b"{secret words \xff"))
+    refusal = await foreign(stage, session, "submit_turn", bad)
+    assert refusal.type == "SYS_VALIDATION_ERROR"
+    assert "15 bytes" in refusal.message
+    assert encoding.decode() in refusal.message
+    said: BaseException | None = refusal
+    while said is not None:
+        assert "secret" not in repr(said)
+        said = said.__cause__
+    handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
+    await handle.signal("tool_results", bad)
+    assert "secret" not in (await session.pending()).warnings[-1]
     await usable(session)
 
 

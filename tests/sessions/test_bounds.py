@@ -9,6 +9,7 @@ import pytest
 
 from gmi.personas.errors import MessageTooLargeError, SessionBusyError
 from gmi.personas.options import CompletionOptions
+from gmi.workflows.pages import Read
 
 from ..conftest import Stage
 from ..support.scripted_model import Barrier, Call, Fail, Text
@@ -120,3 +121,41 @@ async def test_a_long_trace_is_carried_small_and_read_whole(stage: Stage) -> Non
     assert (await session.state()).state_bytes < MAX_STATE / 2
     trace = [e for e in await session.get_reasoning_trace() if e.turn == output.turn]
     assert len([e for e in trace if e.type == "TOOL_EXECUTION_RESULT"]) == count
+
+
+async def test_a_conversation_of_three_megabytes_is_carried_small_and_read_whole(
+    stage: Stage,
+) -> None:
+    turns = 12
+    asked = [f"huge-{n}. " + "q" * 130_000 for n in range(turns)]
+    told = [f"answer {n}. " + "ü" * 65_000 for n in range(turns)]
+    for n in range(turns):
+        stage.model.on(f"huge-{n}.", Text(told[n]))
+    session = stage.session(model="openai:gpt-4.1", roll_events=1, max_messages=100)
+    for n in range(turns):
+        output = await session.send(asked[n])
+        assert output.response_text == told[n]
+    assert (await session.state()).state_bytes < 64 * 1024
+    texts = [m.text for m in await session.get_conversation_history()]
+    assert texts == [text for pair in zip(asked, told, strict=True) for text in pair]
+    assert sum(len(text.encode()) for text in texts) > 3_000_000
+    shown = stage.model.asked("huge-11.")[-1]["messages"]
+    assert [m["content"] for m in shown[-3:]] == [asked[-2], told[-2], asked[-1]]
+    runs = 0
+    temporal = stage.client.temporal
+    async for run in temporal.list_workflows(f"WorkflowId = '{session.workflow_id}'"):
+        runs += 1
+        handle = temporal.get_workflow_handle(run.id, run_id=run.run_id)
+        sizes = [event.ByteSize() async for event in handle.fetch_history_events()]
+        # The message itself comes in by an update, and goes to the store.
+        assert max(sizes) < 300_000
+    assert runs > turns / 2
+    pages = 0
+    after: str | None = None
+    while pages == 0 or after is not None:
+        page = await stage.client.read(
+            Read(what="messages", session_id=session.id, after=after, limit=1000)
+        )
+        assert len(page.model_dump_json()) < 300_000
+        pages, after = pages + 1, page.next
+    assert pages >= turns

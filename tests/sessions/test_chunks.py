@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
+
+import pytest
 
 from gmi.worker import Session
 from gmi.workflows.chunks import Chunk
-from gmi.workflows.turns import TurnOutput
+from gmi.workflows.turns import HostResult, TurnOutput
 
 from ..conftest import Stage
 from ..support.scripted_model import Barrier, Call, Cut, Error, Fail, Text, Used, Whole
@@ -128,6 +132,90 @@ async def test_a_tool_round_gives_the_request_the_results_and_the_next_step(stag
     assert (output.usage.prompt_tokens, output.usage.completion_tokens) == (12, 7)
     assert [call.id for call in output.tool_calls] == ["c1"]
     assert output.steps == 2
+
+
+async def answered(session: Session) -> None:
+    await session.handle_tool_results(
+        [HostResult(call_id="h1", content="red"), HostResult(call_id="h2", content=[1])]
+    )
+
+
+async def collected(session: Session) -> None:
+    await session.answer([HostResult(call_id="h2", content="late")], rest="wait")
+    await session.answer([HostResult(call_id="h2", content="late")], rest="wait")
+    await session.handle_tool_results(
+        [HostResult(call_id="h1", is_error=True, error={"code": "AWAY"})], rest="wait"
+    )
+
+
+async def partly_answered(session: Session) -> None:
+    await session.handle_tool_result("h2", "only this")
+
+
+async def largely_answered(session: Session) -> None:
+    await session.handle_tool_result("h1", "w" * 20_000)
+
+
+async def overtaken(session: Session) -> None:
+    await session.send("overtaking", on_pause="answer")
+
+
+async def stopped(session: Session) -> None:
+    await session.stop((await session.pending()).calls[0].turn)
+
+
+async def left_alone(session: Session) -> None:
+    [turn] = (await session.list_turns()).turns
+    async with asyncio.timeout(20):
+        while not (await session.wait(turn.turn)).is_final:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "codes"),
+    [
+        ("answered", answered, [None, None]),
+        ("collected", collected, ["AWAY", None]),
+        ("partly", partly_answered, ["EXTERNAL_TOOL_NOT_RUN", None]),
+        ("largely", largely_answered, [None, "EXTERNAL_TOOL_NOT_RUN"]),
+        ("overtaken", overtaken, ["EXTERNAL_TOOL_NOT_RUN"] * 2),
+        ("stopped", stopped, ["TOOL_NOT_RUN"] * 2),
+        ("left-alone", left_alone, ["EXTERNAL_TOOL_NOT_RUN"] * 2),
+    ],
+)
+async def test_every_answer_to_a_paused_turn_is_said_once(
+    stage: Stage,
+    name: str,
+    host: Callable[[Session], Awaitable[None]],
+    codes: list[str | None],
+) -> None:
+    text = f"host-{name}"
+    calls = [Call("ask_person", {"question": "?"}, id=call_id) for call_id in ("h1", "h2")]
+    stage.model.on(text, *calls)
+    stage.model.on(text, Text("done"), calls=2)
+    stage.model.on("overtaking", Text("moved on"))
+    session = stage.session(pause_timeout=1) if name == "left-alone" else stage.session()
+    await session.initialize()
+    start = await session.feed.offset()
+    paused = await session.send(text)
+    await host(session)
+    chunks: list[Chunk] = []
+    async for item in session.feed.read(start):
+        if item.chunk.turn == paused.turn:
+            chunks.append(item.chunk)
+            if item.chunk.is_final:
+                break
+    said = {chunk.content["tool_call_id"]: chunk for chunk in of(chunks, "tool_result")}
+    assert len(of(chunks, "tool_result")) == len(said) == 2
+    errors = [said[call_id].error_details or {} for call_id in ("h1", "h2")]
+    assert [error.get("code") for error in errors] == codes
+    history = [item async for item in session.read("messages", turn=paused.turn)]
+    recorded = [row["message"] for row in history if row["message"]["role"] == "tool"]
+    assert [message["call_id"] for message in recorded] == ["h1", "h2"]
+    for message in recorded:
+        content = said[message["call_id"]].content
+        assert content["is_error"] == message.get("is_error", False)
+        assert content["result"] == message["content"] or "result_ref" in content
 
 
 async def test_text_before_a_call_is_part_of_the_answer(stage: Stage) -> None:

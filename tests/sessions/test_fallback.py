@@ -292,3 +292,58 @@ async def test_keys_are_found_nowhere(stage: Stage) -> None:
     for place in (history, *trace, stage.workers[0].output, output.model_dump_json()):
         assert SECRET not in place
     assert SECRET not in stored_text(stage.database_url)
+
+
+async def test_a_conversation_over_the_window_is_shortened_and_goes_on(stage: Stage) -> None:
+    too_long = {"error": {"message": "too long", "code": "context_length_exceeded"}}
+    stage.model.on("over-1", Fail(400, body=too_long), provider="together", times=1)
+    stage.model.on("over-1", OK, provider="together")
+    stage.model.on("over-2", Fail(400, body=too_long), provider="together")
+    stage.model.on("over-3", OK, provider="together")
+    session = hops(stage, "together:small")
+    await session.replace_history(LONG_HISTORY)
+    first = await session.send("over-1")
+    assert (first.status, first.response_text) == ("done", "fine")
+    assert any("CONTEXT_WINDOW_EXCEEDED" in warning for warning in first.warnings)
+    # A message that fits no window fails its own turn, and no other one.
+    hopeless = await session.send("over-2 " + "much " * 20_000)
+    assert hopeless.status == "failed"
+    assert hopeless.error is not None
+    assert hopeless.error.code == "LLM_PROVIDER_ERROR"
+    assert hopeless.error.details["window_exceeded"] is True
+    assert (await session.send("over-3")).response_text == "fine"
+    [asked] = stage.model.asked("over-3")
+    assert "over-2" not in str(asked["messages"])
+    assert "over-1" in str(asked["messages"])
+
+
+async def test_thinking_comes_back_byte_for_byte_however_often_the_run_continued(
+    stage: Stage,
+) -> None:
+    thoughts = [
+        Thought(
+            "  It said: \u201cna\u00efve\u201d \U0001f914\n\n\ttabs, and a space at the end ",
+            "c2ln+/==",
+        ),
+        Thought("", "b25seSB0aGUgc2lnbmF0dXJl"),
+    ]
+    stage.model.on(
+        "bytes-1", *thoughts, Text("look"), Call("echo", {"text": "x"}), provider="anthropic"
+    )
+    stage.model.on("bytes-1", OK, calls=1, provider="anthropic")
+    stage.model.on("bytes-2", OK, provider="anthropic")
+    session = hops(stage, "anthropic:claude-sonnet-4-5", roll_events=1)
+    assert (await session.send("bytes-1")).status == "done"
+    assert (await session.send("bytes-2")).status == "done"
+    assert (await session.state()).run >= 2
+    within, last = stage.model.asked("bytes-1", "anthropic")[1:]
+    for body in (within, last):
+        [round_] = [
+            m["content"]
+            for m in body["messages"]
+            if m["role"] == "assistant" and any(b["type"] == "tool_use" for b in m["content"])
+        ]
+        assert [b["type"] for b in round_] == ["thinking", "thinking", "text", "tool_use"]
+        assert [(b["thinking"], b["signature"]) for b in round_[:2]] == [
+            (thought.text, thought.signature) for thought in thoughts
+        ]

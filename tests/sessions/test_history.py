@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gmi.personas.errors import NotFoundError
 from gmi.personas.messages import ImagePart, Message, TextPart, ToolCall
 from gmi.personas.options import CompletionOptions
 from gmi.worker import Session
@@ -132,6 +133,24 @@ async def test_a_cleared_history_is_empty(stage: Stage) -> None:
     assert await session.get_conversation_history() == []
     await session.send("clear-2")
     assert words(stage, "clear-2") == ["clear-2"]
+
+
+async def test_a_message_over_a_page_is_read_whole(stage: Stage) -> None:
+    text = "whole-1 " + "ä" * 300_000
+    stage.model.on("whole-1", Text("read"))
+    session = stage.session(model="openai:gpt-4.1")
+    output = await session.send(text)
+    first, _ = await session.messages()
+    assert first["truncated"]
+    assert len(first["message"]["content"]) < 50_000
+    assert (await session.message(output.turn, first["step"], first["index"])).text == text
+    for history in (
+        await session.get_conversation_history(),
+        await session.get_last_turn_history(),
+    ):
+        assert [m.text for m in history] == [text, "read"]
+    with pytest.raises(NotFoundError):
+        await session.message(output.turn, 0, 9)
 
 
 async def test_a_large_history_can_be_given(stage: Stage) -> None:

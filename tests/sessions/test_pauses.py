@@ -376,3 +376,16 @@ async def test_an_answer_without_results_reaches_only_the_turn_that_it_names(
     ack = await session.answer([], turn=(await session.pending()).calls[0].turn)
     assert ack.resumed
     assert (await until_resumed(session)).response_text == "done"
+
+
+async def test_a_message_sent_over_a_pause_does_not_wait_for_the_next_one(stage: Stage) -> None:
+    stage.model.on("stubborn host", Call("ask_person", {"question": "one?"}))
+    stage.model.on("stubborn host", Call("ask_person", {"question": "two?"}), calls=1)
+    stage.model.on("stubborn host", Text("gave up"), calls=2)
+    stage.model.on("never mind that", Text("fine"))
+    session = stage.session()
+    paused = await session.send("stubborn host")
+    assert not paused.is_final
+    output = await asyncio.wait_for(session.send("never mind that", on_pause="answer"), 20)
+    assert output.response_text == "fine"
+    assert (await session.wait(paused.turn)).response_text == "gave up"

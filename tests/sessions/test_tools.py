@@ -101,6 +101,36 @@ async def test_a_tool_that_only_reads_is_tried_again(stage: Stage) -> None:
     assert stage.model.effects[before:] == ["flaky:1", "flaky:2"]
 
 
+async def test_the_trace_tells_the_attempt_that_a_call_ended_on(
+    stage: Stage, other_worker: None
+) -> None:
+    text = "attempts-1"
+    stage.model.on(
+        text,
+        Call("flaky", id="c1"),
+        Call("echo", {"text": "b"}, id="c2"),
+        Call("overdue", id="c3"),
+        Call("broken", id="c4"),
+        Call("far_away", {"a": 2, "b": 3}, id="c5"),
+    )
+    stage.model.on(text, Text("done"), calls=5)
+    session = stage.session()
+    await session.send(text)
+    told = {
+        entry.details["call_id"]: entry
+        for entry in await session.get_reasoning_trace()
+        if entry.type == "TOOL_EXECUTION_RESULT"
+    }
+    assert told["c1"].details["attempt"] == 2
+    assert told["c1"].message == "flaky answered on attempt 2."
+    assert told["c2"].details["attempt"] == 1
+    assert told["c2"].message == "echo answered."
+    assert told["c3"].details["attempt"] == 1
+    assert told["c4"].details["attempt"] == 1
+    # What another worker returns does not say it.
+    assert "attempt" not in told["c5"].details
+
+
 async def test_a_tool_that_takes_too_long_is_an_error_result(stage: Stage) -> None:
     before = len(stage.model.effects)
     answers = await ask(stage, "late-1", Call("overdue"), Call("overdue_once"))

@@ -187,6 +187,20 @@ async def test_usage_is_summed_by_model(stage: Stage) -> None:
     }
 
 
+async def test_every_report_of_usage_has_its_cost(stage: Stage) -> None:
+    stage.model.on("cost-1", Text("a"), Call("echo", {"text": "x"}), Used(1000, 100))
+    stage.model.on("cost-1", Text("b"), Used(2000, 10), calls=1)
+    session = stage.session(model="openai:gpt-4.1")
+    stream = await session.stream("cost-1")
+    reports = [chunk.content async for chunk in stream if chunk.type == "usage_update"]
+    output = await stream.result()
+    costs = [report["cost_usd"] for report in reports]
+    assert len(costs) == 2
+    assert all(cost > 0 for cost in costs)
+    assert output.usage.cost_usd == pytest.approx(sum(costs))
+    assert (await session.usage()).usage.cost_usd == output.usage.cost_usd
+
+
 async def many_calls(stage: Stage, count: int) -> tuple[int, int]:
     """History bytes and runs of a turn with so many calls of 5 KB each."""
     name = f"many-{count}."

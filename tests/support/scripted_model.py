@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from .word_vectors import word_vector
+
 
 @dataclass(frozen=True)
 class Text:
@@ -100,6 +102,7 @@ class ScriptedModel:
     Attributes:
         requests: The bodies of all model calls.
         calls: Beside each, the provider that it was meant for and the key that it carried.
+        embedded: The texts of all embedding calls.
     """
 
     def __init__(self) -> None:
@@ -112,6 +115,8 @@ class ScriptedModel:
         self._server: asyncio.Server | None = None
         self._handlers: set[asyncio.Task[None]] = set()
         self.effects: list[str] = []
+        self.embedded: list[str] = []
+        self._embedding: list[tuple[str, Barrier | Fail]] = []
         self.port = 0
 
     @property
@@ -172,6 +177,14 @@ class ScriptedModel:
             return said is not None and text in said and after == calls
 
         self._rules.append((matches, script, times))
+
+    def on_embedding(self, text: str, step: Barrier | Fail) -> None:
+        """Stop at a barrier, or fail, whenever a text that holds ``text`` is embedded."""
+        self._embedding.append((text, step))
+
+    def embed_again(self) -> None:
+        """From now on every text is embedded."""
+        self._embedding.clear()
 
     async def reached(self, barrier: str, timeout: float = 30) -> None:
         """Wait until a stream or a tool stands at the barrier."""
@@ -236,6 +249,9 @@ class ScriptedModel:
             self.effects.append(body["effect"])
             await self._plain(writer, 200, {})
             return
+        if path.endswith("/embeddings"):
+            await self._embed(writer, body)
+            return
         self.requests.append(body)
         name = path.split("/")[2] if path.startswith("/as/") else "openai"
         self.calls.append((name, _key(head)))
@@ -246,6 +262,26 @@ class ScriptedModel:
             await self._play_anthropic(writer, body, script)
         else:
             await self._play(writer, body, script)
+
+    async def _embed(self, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
+        """Embed texts by their words, in OpenAI's format."""
+        texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+        self.embedded.extend(texts)
+        for word, step in self._embedding:
+            if not any(word in text for text in texts):
+                continue
+            if isinstance(step, Fail):
+                await self._plain(writer, step.status, step.body, step.headers)
+                return
+            self._reached[step.name].set()
+            await self._open[step.name].wait()
+        data = [
+            {"object": "embedding", "index": i, "embedding": word_vector(text)}
+            for i, text in enumerate(texts)
+        ]
+        usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
+        answer = {"object": "list", "data": data, "model": body["model"], "usage": usage}
+        await self._plain(writer, 200, answer)
 
     def _choose(self, body: dict[str, Any]) -> Script:
         for index, (matches, script, times) in enumerate(self._rules):

@@ -34,7 +34,7 @@ async def charge_slowly(amount: int, context: ToolContext) -> str:
 @tool(effect="idempotent")
 async def look_up(word: str, context: ToolContext) -> dict[str, Any]:
     """Look a word up; waits at the barrier ``looking``."""
-    await _post("barrier/looking", f"look_up:{word}:{context.attempt}")
+    await _post("barrier/looking", f"look_up:{word}:{context.attempt}:{context.key}")
     return {"word": word, "found": True}
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sys
 from typing import Any
 
 import pytest
@@ -164,6 +165,24 @@ async def test_turns_trace_and_usage_show_what_happened(gmi: CommandLine, sessio
     assert "offline:offline" in (await gmi("usage", session_id)).out
 
 
+async def test_a_trace_says_what_it_cut_and_shows_it_when_asked(
+    gmi: CommandLine, session_id: str
+) -> None:
+    await gmi("send", session_id, 'call calculate with {"expression": "' + "1+" * 60 + '1"}')
+    cut = await gmi("trace", session_id)
+    assert "…" in cut.out
+    assert "--full" in cut.err
+    full = await gmi("trace", session_id, "--full")
+    assert "…" not in full.out
+    assert full.err == ""
+    entries = (await gmi("trace", session_id, "--json")).json
+    shown = [line.split("\t")[3] for line in full.out.splitlines()[1:]]
+    assert shown == [
+        json.dumps(entry["details"], ensure_ascii=False) if entry["details"] else ""
+        for entry in entries
+    ]
+
+
 async def test_list_finds_sessions_by_persona_and_user(gmi: CommandLine, session_id: str) -> None:
     await gmi("send", session_id, "Hello", "--user", "ada")
     listed = await gmi("list", "--user", "ada", "--persona", "v_researcher", "--json")
@@ -240,27 +259,6 @@ async def test_replay_ends_with_1_when_the_history_does_not_fit(
     first, second = result.out.splitlines()[:2]
     assert first == "fits.json: fits"
     assert "ondeterminis" in second
-
-
-async def test_doctor_finds_everything_in_order(gmi: CommandLine) -> None:
-    result = await gmi("doctor", "--json")
-    found = {row["name"]: row for row in result.json}
-    assert result.code == 0
-    assert found["server"]["state"] == "ok"
-    assert "version 1." in found["server"]["found"]
-    assert found["search attributes"]["state"] == "ok"
-    assert found["workers"]["state"] == "ok"
-    assert found["store"]["state"] == "ok"
-    assert found["providers"]["state"] == "warning"
-    assert "offline:offline" in found["model"]["found"]
-    assert "history.maxInFlightUpdates" in found["dynamic configuration"]["found"]
-    assert "history.timerProcessorMaxTimeShift" in found["dynamic configuration"]["found"]
-
-
-async def test_doctor_says_that_no_worker_serves_a_queue(gmi: CommandLine) -> None:
-    result = await gmi("doctor", "--task-queue", "nobody")
-    assert result.code == 1
-    assert "none polls the task queue 'nobody'" in result.out
 
 
 async def test_an_unknown_persona_ends_with_4(gmi: CommandLine, session_id: str) -> None:
@@ -395,3 +393,13 @@ def test_the_help_lists_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("gmi 0.")
+
+
+async def test_commands_load_no_database_library_until_they_need_it() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c"),
+        "import gmi.worker.cli, sys; print(sorted({'sqlalchemy', 'numpy'} & set(sys.modules)))",
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    assert out == b"[]\n"

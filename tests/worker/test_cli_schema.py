@@ -10,6 +10,8 @@ from gmi.worker.cli import run
 from gmi.worker.cli.schema_verb import HANDLERS, document
 from gmi.workflows import GMISession
 
+from .command_line import CommandLine
+
 
 def test_the_schema_names_every_handler_of_the_session_and_no_other() -> None:
     defined = workflow._Definition.must_from_class(GMISession)
@@ -34,6 +36,21 @@ def test_the_schema_gives_every_handlers_own_result() -> None:
             assert defined.queries[name].ret_type is handler.result
         if "update" in handler.kinds:
             assert defined.updates[name].ret_type is handler.result
+
+
+async def test_a_terminal_is_shown_the_schema_indented_and_a_pipe_gets_one_line(
+    gmi: CommandLine,
+) -> None:
+    piped = await gmi("schema")
+    assert piped.out.count("\n") == 1
+    terminal = await gmi.terminal("schema")
+    try:
+        assert await terminal.end() == 0
+        await terminal.see("\n}\n")
+    finally:
+        terminal.close()
+    assert terminal.shown.startswith('{\n  "$schema"')
+    assert json.loads(terminal.shown) == piped.json
 
 
 def test_every_reference_in_the_schema_leads_somewhere(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from gmi.personas.errors import ConfigurationError
 from gmi.worker import Client
+from gmi.worker.cli.local import MAX_LOG_BYTES, make_room
 from gmi.worker.dev_server import (
     DevServer,
     answers,
@@ -20,7 +21,7 @@ from gmi.worker.dev_server import (
     start_dev_server,
 )
 
-from .command_line import CommandLine, eventually
+from .command_line import CommandLine, children, eventually
 
 Alone = Callable[..., CommandLine]
 
@@ -95,6 +96,9 @@ async def test_dev_serves_a_directory_until_ctrl_c(alone: Alone) -> None:
     assert dev.stdout is not None
     told = json.loads(await dev.stdout.readline())
     assert told["model"] == "offline:offline"
+    assert told["offline"] is True
+    assert told["persona"] == "v_researcher"
+    assert told["problem"] is None
     sent = await gmi("send", "s", "Hello")
     assert 'You said: "Hello"' in sent.out
 
@@ -108,6 +112,84 @@ async def test_dev_serves_a_directory_until_ctrl_c(alone: Alone) -> None:
     dev.send_signal(signal.SIGINT)
     assert await dev.wait() == 0
     assert not await answers(told["address"])
+
+
+PRINTING = """
+import logging
+from gmi.activities.tools import tool
+
+@tool(effect="read")
+def shout(text: str) -> str:
+    \"\"\"Say it.\"\"\"
+    print("printed " + text)
+    print("x" * 200_000)
+    logging.getLogger("shop").warning("logged %s", text)
+    return text
+"""
+
+
+async def test_dev_keeps_what_tools_print_and_says_where(alone: Alone) -> None:
+    gmi = alone(GMI_TOOLS="shop_tools")
+    (gmi.directory / "shop_tools.py").write_text(PRINTING)
+    log = gmi.directory / ".gmi" / "worker.log"
+    log.parent.mkdir()
+    log.write_text("from before\n")
+    dev = await gmi.start("dev", "--json")
+    assert dev.stdout is not None
+    told = json.loads(await dev.stdout.readline())
+    assert told["log"] == ".gmi/worker.log"
+    assert "worker --json" in children(dev.pid)[told["worker_pid"]]
+    sent = await gmi("send", "s", 'call shout with {"text": "one"}')
+    assert "shout answered: one" in sent.out
+    said = log.read_text()
+    assert said.startswith("from before\n")
+    assert "printed one\n" in said
+    assert "WARNING logged one\n" in said
+    # It printed a line that no reader of a pipe would have taken, and goes on.
+    again = await gmi("send", "s", 'call shout with {"text": "two"}')
+    assert "shout answered: two" in again.out
+    dev.send_signal(signal.SIGINT)
+    assert await dev.wait() == 0
+
+
+def test_a_large_log_is_moved_aside_and_a_small_one_stays(tmp_path: Path) -> None:
+    log = tmp_path / "worker.log"
+    make_room(log)
+    log.write_bytes(b"x" * (MAX_LOG_BYTES + 1))
+    make_room(log)
+    assert not log.exists()
+    log.write_text("small")
+    make_room(log)
+    assert log.read_text() == "small"
+    assert (tmp_path / "worker.log.1").stat().st_size == MAX_LOG_BYTES + 1
+
+
+async def test_the_banner_tells_where_everything_is_and_who_answers(alone: Alone) -> None:
+    gmi = alone(DEFAULT_PERSONA_ID="tied", GMI_PERSONAS="personas")
+    (gmi.directory / "personas").mkdir()
+    tied = {"id": "tied", "name": "Tied", "description": "d", "version": "1.0.0"}
+    (gmi.directory / "personas" / "tied.json").write_text(
+        json.dumps(
+            {**tied, "baseSystemPrompt": "You help.", "defaultModelId": "openai:gpt-4.1-mini"}
+        )
+    )
+    dev = await gmi.terminal("dev")
+    try:
+        await dev.see("Ctrl-C ends it")
+        rows = dict(line.split(None, 1) for line in dev.shown.splitlines() if "  " in line)
+        assert rows["UI"].startswith("http://127.0.0.1:")
+        assert rows["Temporal"].startswith("127.0.0.1:")
+        assert ".gmi/worker.log" in rows["Log"]
+        assert rows["Store"] == "sqlite:///.gmi/gmi.db"
+        assert rows["Persona"] == "tied (Tied)"
+        assert rows["Model"] == "openai:gpt-4.1-mini"
+        [worker] = [pid for pid in children(dev.process.pid) if f"pid {pid}," in rows["Worker"]]
+        assert worker
+        assert "will fail: openai has no key; set OPENAI_API_KEY" in dev.shown
+        dev.type("\x03")
+        assert await dev.end() == 0
+    finally:
+        dev.close()
 
 
 async def test_a_killed_dev_takes_its_server_with_it(alone: Alone) -> None:

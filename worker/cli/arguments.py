@@ -30,17 +30,23 @@ class Context:
     output: Output
 
     @property
+    def named_session(self) -> str | None:
+        """The session that the command line names, if it names one."""
+        named: str | None = getattr(self.args, "session", None)
+        workflow: str | None = getattr(self.args, "workflow_id", None)
+        if workflow is not None:
+            named = workflow.removeprefix(WORKFLOW_PREFIX)
+        return named or None
+
+    @property
     def session_id(self) -> str:
         """The session that the command line names.
 
         Raises:
             UsageError: It names none.
         """
-        named: str | None = self.args.session
-        workflow: str | None = getattr(self.args, "workflow_id", None)
-        if workflow is not None:
-            named = workflow.removeprefix(WORKFLOW_PREFIX)
-        if not named:
+        named = self.named_session
+        if named is None:
             raise UsageError("Name the session: SESSION, --session or --workflow-id.")
         return named
 
@@ -114,7 +120,8 @@ def add_global(parser: argparse.ArgumentParser, default: Any) -> None:
         "--json",
         action="store_true",
         default=False if default is None else default,
-        help="results and errors as JSON, one object a line",
+        help="results and errors as JSON: one value (lists are arrays) on one line; chat, watch "
+        "and replay print a line for each answer, chunk or history",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..session import Session
 from .output import Output, shortened, spent
-from .reading_verbs import TRACE_COLUMNS, trace_row
+from .reading_verbs import TRACE_COLUMNS, is_cut, trace_row
 
 HELP = (
     ("/trace [n]", "the last n entries of what the session did and why (20)"),
@@ -27,7 +27,10 @@ async def run_command(session: Session, out: Output, line: str) -> None:
     elif name == "/trace":
         last = int(argument) if argument.isdigit() and int(argument) else 20
         entries = await session.get_reasoning_trace()
-        out.table(TRACE_COLUMNS, [trace_row(entry) for entry in entries[-last:]])
+        shown = entries[-last:]
+        out.table(TRACE_COLUMNS, [trace_row(entry) for entry in shown])
+        if any(is_cut(entry) for entry in shown):
+            out.note(f"… marks a cut; `gmi trace {session.id} --full` shows everything")
     elif name == "/turns":
         found = await session.list_turns()
         out.table(

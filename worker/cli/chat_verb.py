@@ -14,6 +14,7 @@ from ..client import Client
 from ..dev_server import answers
 from ..session import Session
 from ..settings import DATA_DIRECTORY
+from .answering import NO_KEY
 from .arguments import Context, Grammar
 from .asking import Declined, ask
 from .chat_commands import run_command
@@ -30,7 +31,6 @@ from .connecting import (
 from .exit_codes import ExitCode, error_of
 from .local import Local
 from .painter import Painter
-from .serving_verbs import NO_KEY
 from .turn_verbs import turn_error
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ class Chat:
             named = context.args.session or context.args.workflow_id
             session = opened(context, client, None if named else DEFAULT_SESSION)
             talk = cls(context, client, session, local)
-            async with patience(context, client):
+            async with patience(context, client, session.id):
                 await talk.unless_failed(talk._open())
         except BaseException:
             if local is not None:
@@ -193,7 +193,7 @@ async def _answered(talk: Chat, line: str) -> TurnOutput:
             output = await talk.session.handle_tool_results([])
         return output
 
-    async with patience(talk.context, talk.client):
+    async with patience(talk.context, talk.client, talk.session.id):
         return await talk.unless_failed(work())
 
 
@@ -270,7 +270,7 @@ def _followed(
     runner: asyncio.Runner, talk: Chat, work: Coroutine[Any, Any, TurnOutput]
 ) -> TurnOutput:
     async def follow() -> TurnOutput:
-        async with patience(talk.context, talk.client):
+        async with patience(talk.context, talk.client, talk.session.id):
             return await talk.unless_failed(work)
 
     return runner.run(follow())

@@ -20,11 +20,13 @@ from ...personas.errors import (
     SessionNotFoundError,
 )
 from ...workflows.session_records import SessionConfig
+from ...workflows.state import WORKFLOW_PREFIX
 from ..client import Client, has_search_attributes
 from ..connection import connect, load_configuration
 from ..dev_server import HOST, find_dev_server
 from ..plugin import GMIPlugin
 from ..session import Session
+from ..status import failing_task
 from .arguments import Context
 from .exit_codes import SERVER_UNREACHABLE
 
@@ -164,19 +166,19 @@ async def polling_workers(client: Client) -> list[str]:
 
 
 @asynccontextmanager
-async def patience(context: Context, client: Client) -> AsyncIterator[None]:
-    """Say that no worker is there, when an answer takes long because of it."""
+async def patience(
+    context: Context, client: Client, session_id: str | None = None
+) -> AsyncIterator[None]:
+    """Say why an answer takes long: no worker is there, or none whose code fits the session."""
+    waited_for = session_id or context.named_session
 
     async def tell() -> None:
-        while True:
+        reason = None
+        while reason is None:
             await asyncio.sleep(PATIENCE)
             with suppress(RPCError):
-                if not await polling_workers(client):
-                    break
-        context.output.note(
-            f"No worker polls the task queue {client.task_queue!r}; waiting for one. `gmi worker` "
-            "starts it."
-        )
+                reason = await _why_nobody_answers(client, waited_for)
+        context.output.note(reason)
 
     task = asyncio.create_task(tell())
     try:
@@ -185,3 +187,21 @@ async def patience(context: Context, client: Client) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+async def _why_nobody_answers(client: Client, session_id: str | None) -> str | None:
+    if not await polling_workers(client):
+        return (
+            f"No worker polls the task queue {client.task_queue!r}; waiting for one. `gmi worker` "
+            "starts it."
+        )
+    if session_id is None:
+        return None
+    task = await failing_task(client.temporal, WORKFLOW_PREFIX + session_id)
+    if task is None:
+        return None
+    return (
+        f"The session stands still: its workflow task fails on the workers' code (attempt "
+        f"{task.attempt}): {task.failure}\n`gmi replay --session {session_id}` shows whether the "
+        "code here fits. Deploy code that fits, or the code of before; nothing is lost."
+    )

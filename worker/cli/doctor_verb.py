@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,19 +14,17 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.service import RPCError
 
-from ...activities.gateway.hops import persona_model
-from ...activities.gateway.registry import KNOWN_PROVIDERS, OFFLINE_MODEL, default_model
-from ...activities.store import open_store
-from ...activities.store.engine import database_url
-from ...personas.errors import GMIError
-from ...personas.loader import load_catalog
-from ..client import SEARCH_ATTRIBUTES, Client, missing_search_attributes
+from ...activities.gateway.registry import KNOWN_PROVIDERS
+from ...personas.errors import GMIError, PersonaInvalidError
+from ...personas.issues import Severity
+from ...personas.loader import PersonaCatalog
+from ..client import Client, missing_search_attributes
 from ..dev_server import SEARCH_ATTRIBUTE_TYPES
 from ..settings import Settings
+from .answering import NO_KEY, answering
 from .arguments import Context, Grammar
 from .connecting import connected, polling_workers
 from .exit_codes import SERVER_UNREACHABLE, ExitCode
-from .serving_verbs import NO_KEY
 
 State = Literal["ok", "warning", "failed", "note"]
 
@@ -58,7 +58,9 @@ class Finding:
 
 def add(grammar: Grammar) -> None:
     """Add the verb."""
-    grammar.verb("doctor", doctor, "Check the server, the workers, the store and the models.")
+    grammar.verb(
+        "doctor", doctor, "Check the server, the workers, the store, the personas and the models."
+    )
 
 
 async def doctor(context: Context) -> int:
@@ -75,7 +77,7 @@ async def doctor(context: Context) -> int:
     findings.append(Finding("dynamic configuration", "note", DYNAMIC_CONFIG))
     findings.append(await _store(context.settings))
     findings.append(_providers(context.settings))
-    findings.append(await _model(context.settings))
+    findings.extend(await _personas(context.settings))
     if code == ExitCode.OK and any(found.state == "failed" for found in findings):
         code = ExitCode.FAILED
     if context.output.as_json:
@@ -114,7 +116,7 @@ async def _search_attributes(client: Client, address: str) -> Finding:
     except RPCError as error:
         return Finding("search attributes", "warning", f"cannot be listed: {error}")
     if not missing:
-        return Finding("search attributes", "ok", ", ".join(SEARCH_ATTRIBUTES))
+        return Finding("search attributes", "ok", ", ".join(SEARCH_ATTRIBUTE_TYPES))
     words = " ".join(f"--name {name} --type {SEARCH_ATTRIBUTE_TYPES[name]}" for name in missing)
     return Finding(
         "search attributes",
@@ -138,6 +140,10 @@ async def _workers(client: Client) -> Finding:
 
 
 async def _store(settings: Settings) -> Finding:
+    # Here, since a database library costs every command half a second.
+    from ...activities.store import open_store
+    from ...activities.store.engine import database_url
+
     try:
         url = database_url(settings.database_url)
         shown = url.render_as_string(hide_password=True)
@@ -166,14 +172,48 @@ def _providers(settings: Settings) -> Finding:
     return Finding("providers", "warning", "none is set up", NO_KEY)
 
 
-async def _model(settings: Settings) -> Finding:
+_STATES: dict[Severity, State] = {"error": "failed", "warning": "warning", "suggestion": "note"}
+
+
+async def _personas(settings: Settings) -> list[Finding]:
+    """What validation finds in a worker's personas, and who answers by default."""
+    # Here, since it loads all that a worker needs, and every command would wait for it.
+    from ..services import load_personas
+
     try:
-        catalog = await load_catalog(
-            directory=settings.personas, default_id=settings.default_persona
-        )
-        persona = catalog.get(settings.default_persona)
+        # The worker's tools are imported for it, and may print; stdout is the result's.
+        with redirect_stdout(sys.stderr):
+            catalog = await load_personas(settings)
+    except PersonaInvalidError as error:
+        where = str(settings.personas) if settings.personas else "the built-in ones"
+        sources = ", ".join(error.details["sources"])
+        return [
+            Finding("personas", "failed", f"{where}: errors in {sources}; no worker starts"),
+            *(
+                _issue(issue["source"], issue["severity"], issue["code"], issue["message"])
+                for issue in error.details["issues"]
+            ),
+        ]
     except GMIError as error:
-        return Finding("model", "failed", error.message)
-    model = persona_model(persona) or default_model(settings.providers)
-    state: State = "warning" if model == OFFLINE_MODEL else "ok"
-    return Finding("model", state, f"persona {persona.id} gets {model}, as this environment is")
+        return [Finding("personas", "failed", error.message, "check GMI_PERSONAS and GMI_TOOLS")]
+    return [
+        Finding("personas", "ok", ", ".join(catalog.ids)),
+        *(
+            _issue(persona, issue.severity, issue.code, issue.message)
+            for persona, report in sorted(catalog.reports.items())
+            for issue in report.issues
+        ),
+        await _model(settings, catalog),
+    ]
+
+
+def _issue(source: str, severity: Severity, code: str, message: str) -> Finding:
+    return Finding(f"persona {source}", _STATES[severity], f"{code}: {message}")
+
+
+async def _model(settings: Settings, catalog: PersonaCatalog) -> Finding:
+    who = await answering(settings, catalog)
+    found = f"persona {who.persona} gets {who.model or 'none'}, as this environment is"
+    if who.problem is not None:
+        return Finding("model", "failed", f"{found}; its turns will fail", who.problem)
+    return Finding("model", "warning" if who.offline else "ok", found)

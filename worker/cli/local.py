@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,9 @@ from ..settings import DATA_DIRECTORY, Settings
 
 WORKER_LOG = "worker.log"
 
+MAX_LOG_BYTES = 5_000_000
+"""A larger log becomes ``worker.log.1``, in place of that one, when a worker starts."""
+
 _END_SECONDS = 40.0
 
 
@@ -26,6 +30,7 @@ class Local:
 
     Attributes:
         server: The server.
+        log: Takes what the worker logs and what its tools print.
         failed: Set, with the error, when the server or the worker ends for good.
     """
 
@@ -33,9 +38,9 @@ class Local:
         self, server: DevServer, command: list[str], log: Path, told: Callable[[str], None]
     ) -> None:
         self.server = server
+        self.log = log
         self.failed: asyncio.Future[GMIError] = asyncio.get_running_loop().create_future()
         self._command = command
-        self._log = log
         self._told = told
         self._process: asyncio.subprocess.Process | None = None
         self._ending = False
@@ -71,11 +76,17 @@ class Local:
             directory, port=settings.dev_port if port is None else port, namespace=namespace
         )
         command = [
-            *(sys.executable, "-m", "gmi.worker", "worker", "--json", "--with-owner"),
+            # Unbuffered, so that what tools print is in the log at once.
+            *(sys.executable, "-u", "-m", "gmi.worker", "worker", "--json", "--with-owner"),
             *("--address", server.place.address, "--namespace", namespace),
             *("--task-queue", settings.task_queue),
         ]
         return cls(server, command, directory / WORKER_LOG, told)
+
+    @property
+    def worker_pid(self) -> int | None:
+        """The worker's process, once it was started."""
+        return None if self._process is None else self._process.pid
 
     async def ready(self) -> None:
         """Return once the worker serves.
@@ -104,25 +115,40 @@ class Local:
 
     async def _keep_worker(self) -> None:
         while True:
-            with self._log.open("ab") as log:
-                self._process = await asyncio.create_subprocess_exec(
-                    *self._command,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=log,
-                    start_new_session=True,
-                )
-            assert self._process.stdout is not None
-            while line := await self._process.stdout.readline():
-                if "ready" in _object(line):
-                    self._ready.set()
+            make_room(self.log)
+            said_before = self.log.stat().st_size if self.log.exists() else 0
+            self._process, ready = await self._spawn()
+            if await _line(ready):
+                self._ready.set()
             code = await self._process.wait()
             # A worker that ended by itself has said why; one that was killed is replaced.
             if code >= 0 or not self._ready.is_set():
-                self._fail(f"The worker ended: {_last_error(self._log)}")
+                self._fail(f"The worker ended: {_last_error(self.log, said_before)}")
                 return
             self._ready.clear()
             self._told("the worker was lost; starting another")
+
+    async def _spawn(self) -> tuple[asyncio.subprocess.Process, int]:
+        """Start a worker; returns it and the pipe by which it says that it serves."""
+        reading, writing = os.pipe()
+        try:
+            # Both streams are the tools' too: what a tool prints must neither be lost, nor be
+            # taken for the worker's word, nor stop the worker when nobody reads.
+            with self.log.open("ab") as log:
+                process = await asyncio.create_subprocess_exec(
+                    *(*self._command, "--ready-fd", str(writing)),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(writing,),
+                    start_new_session=True,
+                )
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        return process, reading
 
     async def _see_server(self) -> None:
         await self.server.ended()
@@ -133,10 +159,33 @@ class Local:
             self.failed.set_result(GMIError(message, code="LOCAL_FAILED"))
 
 
-def _last_error(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
-    told = _object(lines[-1].encode()).get("error")
-    return f"{told['code']}: {told['message']}" if isinstance(told, dict) else lines[-1]
+def make_room(log: Path) -> None:
+    """Move a log aside that is over :data:`MAX_LOG_BYTES`."""
+    with suppress(FileNotFoundError):
+        if log.stat().st_size > MAX_LOG_BYTES:
+            log.replace(log.with_name(f"{log.name}.1"))
+
+
+async def _line(descriptor: int) -> bytes:
+    """The line that comes through a pipe; empty when its other end closes without one."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb")
+    )
+    try:
+        return await reader.readline()
+    finally:
+        transport.close()
+
+
+def _last_error(log: Path, start: int) -> str:
+    """The error that a worker ended with, in what it logged from ``start`` on."""
+    said = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
+    for line in reversed(said):
+        told = _object(line.encode()).get("error")
+        if isinstance(told, dict) and {"code", "message"} <= told.keys():
+            return f"{told['code']}: {told['message']}"
+    return said[-1] if said else "it said nothing"
 
 
 def _object(line: bytes) -> dict[str, object]:

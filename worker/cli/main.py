@@ -18,6 +18,7 @@ from . import (
     chat_verb,
     doctor_verb,
     ending_verbs,
+    memory_verbs,
     pause_verbs,
     reading_verbs,
     replay_verb,
@@ -35,6 +36,7 @@ _GROUPS = (
     turn_verbs,
     pause_verbs,
     reading_verbs,
+    memory_verbs,
     ending_verbs,
     replay_verb,
     doctor_verb,
@@ -44,6 +46,9 @@ _GROUPS = (
 
 def main() -> NoReturn:
     """Run the process's command line and end the process."""
+    # As `python -m` has it: GMI_TOOLS may name a module of this directory.
+    if sys.path[:1] != [os.getcwd()]:
+        sys.path.insert(0, os.getcwd())
     try:
         code = run(sys.argv[1:])
     except Exception:

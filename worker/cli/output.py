@@ -23,7 +23,7 @@ class Output:
     """Prints results on stdout and everything else on stderr.
 
     Args:
-        as_json: Results and errors are JSON objects, one a line.
+        as_json: Results and errors are JSON values, each on a line of its own.
     """
 
     def __init__(self, as_json: bool) -> None:
@@ -34,6 +34,13 @@ class Output:
     def json(self, value: Any) -> None:
         """Print a JSON value on one line."""
         print(json.dumps(value, ensure_ascii=False), flush=True)
+
+    def document(self, value: Any) -> None:
+        """Print a JSON value for whoever reads: indented in a terminal, else on one line."""
+        if self.as_json or not sys.stdout.isatty():
+            self.json(value)
+        else:
+            self.text(json.dumps(value, ensure_ascii=False, indent=2))
 
     def text(self, text: str) -> None:
         """Print a text as it is, without what a terminal would obey."""
@@ -77,11 +84,11 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def shortened(value: Any, limit: int = 120) -> str:
-    """A JSON value on one line of at most ``limit`` characters."""
+def shortened(value: Any, limit: int | None = 120) -> str:
+    """A JSON value on one line of at most ``limit`` characters; an ellipsis marks a cut."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = one_line(text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 
 def spent(usage: Usage) -> str:

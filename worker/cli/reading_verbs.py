@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...personas.errors import ConfigurationError
+from ...workflows.search_attributes import PERSONA, STATUS, USER
 from ...workflows.trace import TraceEntry
 from ..client import SessionInfo
 from .arguments import Context, Grammar
@@ -18,6 +19,9 @@ def add(grammar: Grammar) -> None:
     trace_parser = grammar.session_verb("trace", trace, "Show what a session did and why.")
     trace_parser.add_argument("--turn", help="only this turn's entries")
     trace_parser.add_argument("--limit", type=int, default=0, help="only the last ones")
+    trace_parser.add_argument(
+        "--full", action="store_true", help="whole messages and details; without, … marks a cut"
+    )
     grammar.session_verb("usage", usage, "Show a session's tokens and cost.")
     list_parser = grammar.verb("list", list_sessions, "List sessions, the newest first.")
     list_parser.add_argument("--persona", help="only this persona's")
@@ -63,17 +67,30 @@ async def trace(context: Context) -> int:
     if context.output.as_json:
         context.output.json([entry.model_dump(mode="json") for entry in chosen])
     else:
-        context.output.table(TRACE_COLUMNS, [trace_row(entry) for entry in chosen])
+        full: bool = context.args.full
+        context.output.table(TRACE_COLUMNS, [trace_row(entry, full=full) for entry in chosen])
+        cut = 0 if full else sum(is_cut(entry) for entry in chosen)
+        if cut:
+            context.output.note(
+                f"{cut} of {len(chosen)} entries are cut short (…); --full shows them whole, and "
+                "--json as data."
+            )
     return ExitCode.OK
 
 
 TRACE_COLUMNS = ("at", "type", "message", "details")
 
 
-def trace_row(entry: TraceEntry) -> tuple[str, str, str, str]:
-    """A trace entry as a table shows it."""
-    details = shortened(entry.details, 80) if entry.details else ""
-    return (f"{entry.at:%H:%M:%S}", entry.type, shortened(entry.message, 200), details)
+def trace_row(entry: TraceEntry, *, full: bool = False) -> tuple[str, str, str, str]:
+    """A trace entry as a table shows it; not ``full``, its long texts end with an ellipsis."""
+    message = shortened(entry.message, None if full else 200)
+    details = shortened(entry.details, None if full else 80) if entry.details else ""
+    return (f"{entry.at:%H:%M:%S}", entry.type, message, details)
+
+
+def is_cut(entry: TraceEntry) -> bool:
+    """Whether a table shows only a part of a trace entry."""
+    return trace_row(entry) != trace_row(entry, full=True)
 
 
 async def usage(context: Context) -> int:
@@ -139,9 +156,9 @@ async def list_sessions(context: Context) -> int:
             (
                 found.session_id,
                 found.status,
-                found.attributes.get("GmiStatus", ""),
-                found.attributes.get("GmiPersona", ""),
-                found.attributes.get("GmiUser", ""),
+                found.attributes.get(STATUS.name, ""),
+                found.attributes.get(PERSONA.name, ""),
+                found.attributes.get(USER.name, ""),
                 f"{found.started_at:%Y-%m-%d %H:%M:%S}",
             )
             for found in rows

@@ -8,7 +8,19 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from ...personas.memory_health import MemoryHealth
+from ...personas.memory_lifecycle import LifecycleActionResponse, MemoryLifecycleEvent
 from ...workflows.chunks import CHUNK_TOPIC, Chunk, ChunkBatch
+from ...workflows.intention_calls import (
+    CancelIntention,
+    CancelledIntention,
+    Intend,
+    IntentionAck,
+    IntentionList,
+    Notice,
+    NoticeAck,
+)
+from ...workflows.memory import Care, CareAnswer, Consolidate, MaintenanceReport
 from ...workflows.pages import Page, Read
 from ...workflows.state import WORKFLOW_PREFIX, SessionStart
 from ...workflows.steps import ToolCallInput, ToolOutcome
@@ -20,6 +32,7 @@ from ...workflows.turns import (
     PersonaAck,
     RefreshPersona,
     ReplaceHistory,
+    Settled,
     StateView,
     StopAck,
     StopTurn,
@@ -30,6 +43,7 @@ from ...workflows.turns import (
     TurnTicket,
     TurnView,
     UsageView,
+    WorkingMemoryView,
 )
 from ...workflows.writes import BlobRefs, Done, Keep
 from .arguments import Context, Grammar
@@ -62,6 +76,12 @@ HANDLERS: dict[str, Handler] = {
     "replace_history": Handler(("update",), ReplaceHistory, TurnTicket),
     "clear_history": Handler(("update",), None, TurnTicket),
     "refresh_persona": Handler(("update",), RefreshPersona, PersonaAck),
+    "lifecycle_event": Handler(("update",), MemoryLifecycleEvent, LifecycleActionResponse),
+    "memory_health": Handler(("update",), None, MemoryHealth),
+    "settle": Handler(("update",), None, Settled),
+    "intend": Handler(("update",), Intend, IntentionAck),
+    "cancel_intention": Handler(("update",), CancelIntention, CancelledIntention),
+    "notice": Handler(("update",), Notice, NoticeAck),
     "close": Handler(("update", "signal"), CloseSession, Done),
     "chunks": Handler(("signal",), ChunkBatch, None),
     "get_state": Handler(("query",), None, StateView),
@@ -69,7 +89,9 @@ HANDLERS: dict[str, Handler] = {
     "list_turns": Handler(("query",), None, TurnList),
     "list_pending": Handler(("query",), None, PendingView),
     "trace_tail": Handler(("query",), None, TraceTail),
+    "list_intentions": Handler(("query",), None, IntentionList),
     "usage": Handler(("query",), None, UsageView),
+    "working_memory": Handler(("query",), None, WorkingMemoryView),
 }
 
 _OTHERS: tuple[type[BaseModel], ...] = (
@@ -78,6 +100,10 @@ _OTHERS: tuple[type[BaseModel], ...] = (
     Page,
     Keep,
     BlobRefs,
+    Care,
+    CareAnswer,
+    Consolidate,
+    MaintenanceReport,
     Chunk,
     ToolCallInput,
     ToolOutcome,
@@ -86,12 +112,16 @@ _OTHERS: tuple[type[BaseModel], ...] = (
 
 def add(grammar: Grammar) -> None:
     """Add the verb."""
-    grammar.verb("schema", schema, "Print the JSON Schemas of a session's handlers and chunks.")
+    grammar.verb(
+        "schema",
+        schema,
+        "Print the JSON Schemas of a session's handlers and chunks; in a pipe on one line.",
+    )
 
 
 async def schema(context: Context) -> int:
     """Print the document."""
-    context.output.json(document())
+    context.output.document(document())
     return ExitCode.OK
 
 
@@ -116,6 +146,8 @@ def document() -> dict[str, Any]:
                 "start": "update-with-start or signal-with-start, conflict policy USE_EXISTING",
             },
             "GMIRead": {"input": ref(Read), "result": ref(Page)},
+            "GMIMemory": {"input": ref(Care), "result": ref(CareAnswer)},
+            "GMIConsolidation": {"input": ref(Consolidate), "result": ref(MaintenanceReport)},
             "GMIKeep": {"input": ref(Keep), "result": ref(BlobRefs)},
         },
         "handlers": {

@@ -6,14 +6,16 @@ import argparse
 import asyncio
 import dataclasses
 import logging
+import os
 import signal
 import sys
 import threading
 from typing import Any
 
-from ...activities.gateway.registry import OFFLINE_MODEL, default_model
+from ...personas.loader import load_catalog
 from ..run import run_worker
 from ..settings import DATA_DIRECTORY
+from .answering import NO_KEY, answering
 from .arguments import Context, Grammar
 from .connecting import configured_namespace, connected
 from .exit_codes import ExitCode
@@ -22,16 +24,12 @@ from .local import Local
 OWNED_SHUTDOWN_SECONDS = 5.0
 """A person who ends a chat does not wait for a running reply; the next start goes on with it."""
 
-NO_KEY = (
-    "No key is set, so the offline stand-in answers: it understands nothing. For a real model set "
-    "OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_BASE_URL."
-)
-
 
 def add(grammar: Grammar) -> None:
     """Add the verbs."""
     parser = grammar.verb("worker", worker, "Serve sessions until SIGTERM or Ctrl-C.")
     parser.add_argument("--with-owner", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     parser = grammar.verb(
         "dev", dev, "Run a Temporal server and a worker here; the data stay in .gmi/."
     )
@@ -53,12 +51,17 @@ async def worker(context: Context) -> int:
 
     def ready() -> None:
         if context.output.as_json:
-            context.output.json({"ready": True, "task_queue": settings.task_queue})
+            context.output.json(
+                {"ready": True, "task_queue": settings.task_queue, "pid": os.getpid()}
+            )
         else:
             context.output.note(
                 f"Serving task queue {settings.task_queue!r} of namespace "
                 f"{client.temporal.namespace!r}; Ctrl-C ends it."
             )
+        if context.args.ready_fd is not None:
+            os.write(context.args.ready_fd, b"ready\n")
+            os.close(context.args.ready_fd)
 
     await run_worker(client.temporal, settings, stop=stop, ready=ready)
     return ExitCode.OK
@@ -83,7 +86,7 @@ async def dev(context: Context) -> int:
         await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
         if ready.done():
             ready.result()
-            _tell(context, local)
+            await _tell(context, local)
         ready.cancel()
         await asyncio.wait({ended, local.failed}, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
@@ -96,27 +99,48 @@ async def dev(context: Context) -> int:
     return ExitCode.OK
 
 
-def _tell(context: Context, local: Local) -> None:
+async def _tell(context: Context, local: Local) -> None:
+    """Say where everything is and who answers."""
+    # Here, since a database library costs every command half a second.
+    from sqlalchemy.engine import make_url
+
     out, settings, place = context.output, context.settings, local.server.place
-    model = default_model(settings.providers)
+    catalog = await load_catalog(directory=settings.personas, default_id=settings.default_persona)
+    who = await answering(settings, catalog)
+    store = make_url(settings.database_url).render_as_string(hide_password=True)
     if out.as_json:
         out.json(
             {
                 "address": place.address,
                 "ui": place.ui,
                 "task_queue": settings.task_queue,
-                "model": model,
+                "worker_pid": local.worker_pid,
+                "log": str(local.log),
+                "store": store,
+                "persona": who.persona,
+                "model": who.model,
+                "offline": who.offline,
+                "problem": who.problem,
             }
         )
         return
     running = "" if local.server.owned else " (it was running already)"
+    stand_in = " (the stand-in, no model)" if who.offline else ""
     out.text(f"Temporal  {place.address}{running}")
     out.text(f"UI        {place.ui}")
-    out.text(f"Worker    task queue {settings.task_queue}, model {model}")
-    out.text(f"Data      {DATA_DIRECTORY}/")
-    if model == OFFLINE_MODEL:
+    out.text(f"Worker    pid {local.worker_pid}, task queue {settings.task_queue}")
+    out.text(f"Log       {local.log} (what the worker logs and what tools print)")
+    out.text(f"Store     {store}")
+    out.text(f"Persona   {who.persona}{who.name and f' ({who.name})'}")
+    out.text(f"Model     {who.model or 'none'}{stand_in}")
+    if who.problem is not None:
+        out.note(f"Turns of the default persona will fail: {who.problem.rstrip('.')}.")
+    if who.offline:
         out.note(NO_KEY)
-    out.note("`gmi chat` in another terminal talks to it. Ctrl-C ends it; the data stay.")
+    out.note(
+        f"`gmi chat` in another terminal talks to it. Ctrl-C ends it; the data stay in "
+        f"{DATA_DIRECTORY}/."
+    )
 
 
 def _stop_with_owner(stop: asyncio.Event) -> None:

@@ -93,8 +93,14 @@ async def watch(context: Context) -> int:
     """Follow a session."""
     client = await connected(context)
     session = await open_session(context, client)
-    painter = Painter(context.output.console)
     context.output.note(f"Watching {session.id}; Ctrl-C ends it.")
+    async with patience(context, client):
+        await _show_turns(context, client, session)
+    return ExitCode.OK
+
+
+async def _show_turns(context: Context, client: Client, session: Session) -> None:
+    painter = Painter(context.output.console)
     turn: str | None = None
     async for chunk in _until_closed(client, session):
         if context.output.as_json:
@@ -107,7 +113,6 @@ async def watch(context: Context) -> int:
         painter.take(chunk)
         if chunk.type == "final_response_marker":
             painter.finish(TurnOutput.model_validate(chunk.content))
-    return ExitCode.OK
 
 
 async def _until_closed(client: Client, session: Session) -> AsyncIterator[Chunk]:

@@ -132,25 +132,6 @@ async def test_the_trace_of_a_hidden_turn_keeps_its_lines_without_details(life: 
     assert [item["preview"] for item in page.items] == ["", ""]
 
 
-async def test_forgetting_without_a_new_root_empties_the_head(life: Any) -> None:
-    await life.whole_turn("t1")
-    hidden = await life.store.import_history(
-        life.at(), opening=None, messages=[], forget=True, output=None, trace=[]
-    )
-    assert hidden == ["t1"]
-    assert (await life.store.get_session(life.session)).head is None
-    history = await load_history(
-        life,
-        life.at("next"),
-        step=0,
-        path=[Segment(branch="main", depth=1)],
-        parent=None,
-        partials=[],
-        limit=20,
-    )
-    assert history.earlier == []
-
-
 async def test_a_long_given_history_is_cut_to_the_newest_messages(life: Any) -> None:
     await replace(life, "import-1", [user(f"m{n}") for n in range(500)])
     history = await load_history(

@@ -100,6 +100,34 @@ async def test_an_item_over_the_bound_is_cut_and_says_so(life: Any) -> None:
     assert "truncated" not in found[1]
 
 
+async def test_a_message_over_the_bound_is_read_whole_in_pieces(life: Any) -> None:
+    said = 'ж\\"\n' * 120_000
+    at = await life.begin("t1", said=said)
+    await life.reply(at, said="short")
+    await life.close("t1")
+    row, other = items(await pages(life, "messages"))
+    assert row["truncated"] is True
+    found = await pages(life, "message", turn="t1", step=row["step"], index=row["index"])
+    assert len(found) > 1
+    whole = "".join(item["json"] for item in items(found))
+    assert Message.model_validate_json(whole) == Message(role="user", content=said)
+    assert {item["bytes"] for item in items(found)} == {len(whole.encode())}
+    place = {"turn": "t1", "step": other["step"], "index": other["index"]}
+    [piece] = items(await pages(life, "message", **place))
+    assert Message.model_validate_json(piece["json"]).text == "short"
+
+
+async def test_a_message_is_read_by_a_place_that_its_turn_has(life: Any) -> None:
+    await life.whole_turn("t1")
+    with pytest.raises(ValidationError, match="`index`"):
+        await pages(life, "message", turn="t1", step=0)
+    with pytest.raises(NotFoundError, match="index 7") as caught:
+        await pages(life, "message", turn="t1", step=0, index=7)
+    assert caught.value.details == {"turn": "t1", "step": 0, "index": 7}
+    with pytest.raises(TurnNotFoundError):
+        await pages(life, "message", turn="t9", step=0, index=0)
+
+
 async def test_a_trace_entry_over_the_bound_loses_its_details(life: Any) -> None:
     entry = life.entry(1, None, huge="x" * 400_000)
     await life.store.save_session(life.at(), closed=False, state=None, trace=[entry])

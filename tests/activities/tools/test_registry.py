@@ -161,6 +161,20 @@ def test_two_tools_of_one_name_are_refused() -> None:
         ToolRegistry([plain, external_tool("plain", "", OBJECT)])
 
 
+def test_two_tools_of_one_name_are_named_with_their_modules() -> None:
+    def ask(question: str) -> str:
+        return question
+
+    ask.__module__ = "shop.tools"
+    first = Tool.from_function(ask)
+    ask.__module__ = "desk.tools"
+    with pytest.raises(ConfigurationError) as raised:
+        ToolRegistry([first, external_tool("ask", "Ask.", ask)])
+    assert "shop.tools" in raised.value.message
+    assert "desk.tools" in raised.value.message
+    assert raised.value.details["modules"] == ["shop.tools", "desk.tools"]
+
+
 def test_an_undecorated_function_is_refused() -> None:
     def naked(a: int) -> int:
         return a

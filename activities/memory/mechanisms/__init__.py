@@ -1,0 +1,1 @@
+"""The mechanisms of the memory, one in each module."""

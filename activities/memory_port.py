@@ -1,0 +1,56 @@
+"""The memory port: encoding, tidying and care as activities."""
+
+from __future__ import annotations
+
+from temporalio import activity
+
+from ..workflows.memory import Care, CareAnswer, Encode, Encoded, Maintain, MaintenanceReport
+from ..workflows.ports import MemoryPort, implements
+from .asking import Asker
+from .catalog import Catalog
+from .memory.care import MemoryCare
+from .memory.consolidation import Consolidation, TidyProgress
+from .memory.memories import Memories
+from .store.protocol import Store
+from .store_port import serving
+
+
+@implements(MemoryPort)
+class MemoryActivities(MemoryPort):
+    """Keeps memories.
+
+    Args:
+        memories: The worker's long-term memory.
+        catalog: Frozen personas.
+        store: The sessions.
+        asker: Writes gists and schemas for the personas that name a model for them.
+    """
+
+    def __init__(
+        self, memories: Memories, catalog: Catalog, store: Store, asker: Asker | None = None
+    ) -> None:
+        self._memories = memories
+        self._catalog = catalog
+        self._care = MemoryCare(memories, store, catalog)
+        self._consolidation = Consolidation(memories, catalog, asker)
+
+    async def encode(self, request: Encode) -> Encoded:
+        """Make a done turn into memories, and apply what its recall changes; once."""
+        async with serving():
+            persona = await self._catalog.persona(request.persona_digest)
+            return await self._memories.encode(request, persona, activity.info().attempt)
+
+    async def maintain(self, request: Maintain) -> MaintenanceReport:
+        """Tidy a persona's memories: prune, shrink, calm, cluster, link, embed."""
+        progress = TidyProgress.resume(activity.info().heartbeat_details)
+
+        def beat() -> None:
+            activity.heartbeat(progress.model_dump(mode="json"))
+
+        async with serving(beat):
+            return await self._consolidation.maintain(request, progress, beat)
+
+    async def care(self, request: Care) -> CareAnswer:
+        """Look at memories, put one in, correct or erase some."""
+        async with serving():
+            return await self._care.serve(request)

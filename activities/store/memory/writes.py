@@ -1,0 +1,224 @@
+"""Writing memories: new traces, changes to those that stand, links, what a turn recalled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
+
+from ....personas.errors import StaleWriteError
+from ....workflows.steps import At
+from ...memory.store import Link, Marker, Tidied, Vector, Writing
+from ...memory.traces import Scope
+from ..fences import epoch_of, fence, resolve_epoch
+from .erasing import erase_ids
+from .finding import consolidated
+from .rows import (
+    add_traces,
+    add_weight,
+    load,
+    move_back,
+    move_versions,
+    raise_weight,
+    upsert_vector,
+)
+from .tables import applied, consolidations, contexts, edges, traces, vectors
+
+_context = select(contexts.c.data, contexts.c.fence).where(
+    contexts.c.session == bindparam("s"), contexts.c.turn == bindparam("t")
+)
+
+
+def keep_context(conn: Connection, at: At, attempt: int, data: dict[str, Any]) -> dict[str, Any]:
+    """Keep what a turn's prompts show, unless an attempt of the same step has kept its own."""
+    epoch = resolve_epoch(conn, at)
+    stamp = fence(epoch, at.counter, attempt)
+    found = conn.execute(_context, {"s": at.session, "t": at.turn}).first()
+    if found is None:
+        row = {"session": at.session, "turn": at.turn, "data": data, "fence": stamp}
+        conn.execute(insert(contexts), row)
+        return data
+    if epoch_of(found.fence) == epoch:
+        kept: dict[str, Any] = found.data
+        return kept
+    conn.execute(
+        update(contexts)
+        .where(contexts.c.session == at.session, contexts.c.turn == at.turn)
+        .values(data=data, fence=stamp)
+    )
+    return data
+
+
+def get_context(conn: Connection, session: str, turn: str) -> dict[str, Any] | None:
+    """What a turn's prompts show."""
+    found = conn.execute(_context, {"s": session, "t": turn}).first()
+    return None if found is None else found.data
+
+
+def write(conn: Connection, writing: Writing) -> bool:
+    """Write in the transaction of ``conn``; ``False`` when the marker stands already."""
+    if writing.marker is not None and not _mark(conn, writing.marker, writing.now):
+        return False
+    if writing.marker is not None and writing.replaces is not None:
+        _replace(conn, writing.marker.at, *writing.replaces)
+    new = {trace.id: trace for trace in writing.new}
+    standing = [id_ for id_ in {*writing.touched, *writing.vectors} if id_ not in new]
+    wanted = {trace.scope for trace in new.values()} | _scopes(conn, standing)
+    if writing.tidied is not None:
+        wanted.add(writing.tidied.scope)
+    # Locks the scopes: from here on nobody else writes to them.
+    versions = move_versions(conn, wanted)
+    if writing.tidied is not None and _is_tidied(conn, writing.tidied):
+        move_back(conn, wanted)
+        return False
+    seen = load(conn, standing, lock=True)
+    before = {id_: trace.content for id_, trace in seen.items()}
+    changed = {id_: trace for id_, trace in seen.items() if id_ in writing.vectors}
+    if writing.change is not None:
+        touched = {id_: seen[id_] for id_ in writing.touched if id_ in seen}
+        changed |= {trace.id: trace for trace in writing.change(touched)}
+    for trace in (*new.values(), *changed.values()):
+        trace.version = versions[trace.scope]
+        trace.updated_at = writing.now
+    written = [*new.values(), *changed.values()]
+    add_traces(conn, written)
+    move_back(conn, wanted - {trace.scope for trace in written})
+    reworded = [id_ for id_, trace in changed.items() if trace.content != before.get(id_)]
+    _drop_vectors(conn, [*new, *reworded])
+    present = new.keys() | seen.keys()
+    _add_vectors(conn, {id_: v for id_, v in writing.vectors.items() if id_ in present})
+    add_links(conn, writing.links)
+    add_links(conn, writing.at_least, grow=False)
+    _remove(conn, writing.removed)
+    if writing.tidied is not None:
+        _keep_tidied(conn, writing.tidied, writing.now)
+    return True
+
+
+def add_links(conn: Connection, links: Sequence[Link], *, grow: bool = True) -> None:
+    """Write links; each is kept once, whichever end is named first.
+
+    Args:
+        conn: In a transaction.
+        links: Whose traces are gone are passed over.
+        grow: Add to the weight that stands; otherwise the larger one stays.
+    """
+    ends = {id_ for link in links for id_ in (link.a, link.b)}
+    alive = load_ids(conn, sorted(ends))
+    rows = [
+        {
+            "a": min(link.a, link.b),
+            "b": max(link.a, link.b),
+            "kind": link.kind,
+            "weight": min(1.0, link.weight),
+        }
+        for link in links
+        if link.a != link.b and link.a in alive and link.b in alive
+    ]
+    rows.sort(key=lambda row: (row["a"], row["b"], row["kind"]))
+    if rows:
+        statement = add_weight if grow else raise_weight
+        conn.execute(statement(conn.dialect.name), rows)
+
+
+def load_ids(conn: Connection, ids: Sequence[str]) -> set[str]:
+    """Which of these traces exist."""
+    found: set[str] = set()
+    for start in range(0, len(ids), 500):
+        part = ids[start : start + 500]
+        found |= set(conn.execute(select(traces.c.id).where(traces.c.id.in_(part))).scalars())
+    return found
+
+
+def keep_consolidated(
+    conn: Connection, persona_id: str, scope: Scope, now: float, data: dict[str, Any]
+) -> None:
+    """Record that a scope was consolidated."""
+    row = {"persona_id": persona_id, "scope": scope.kind, "scope_id": scope.id}
+    mine = [getattr(consolidations.c, name) == value for name, value in row.items()]
+    conn.execute(delete(consolidations).where(*mine))
+    conn.execute(insert(consolidations), row | {"at": now, "data": data})
+
+
+def _is_tidied(conn: Connection, tidied: Tidied) -> bool:
+    known = consolidated(conn, tidied.persona_id, tidied.scope)
+    return known is not None and known.get("run") == tidied.run
+
+
+def _keep_tidied(conn: Connection, tidied: Tidied, now: float) -> None:
+    data = {**tidied.data(), "run": tidied.run}
+    keep_consolidated(conn, tidied.persona_id, tidied.scope, now, data)
+
+
+def _remove(conn: Connection, ids: Sequence[str]) -> None:
+    """Delete traces that are no longer active, with their vectors and links."""
+    for start in range(0, len(ids), 500):
+        query = select(traces.c.id).where(
+            traces.c.id.in_(ids[start : start + 500]), ~traces.c.active
+        )
+        part = list(conn.execute(query).scalars())
+        conn.execute(delete(vectors).where(vectors.c.trace.in_(part)))
+        conn.execute(delete(edges).where(or_(edges.c.a.in_(part), edges.c.b.in_(part))))
+        conn.execute(delete(traces).where(traces.c.id.in_(part)))
+
+
+def _mark(conn: Connection, marker: Marker, now: float) -> bool:
+    at = marker.at
+    try:
+        epoch = resolve_epoch(conn, at)
+    except StaleWriteError:
+        return False
+    mine = (
+        (applied.c.session == at.session)
+        & (applied.c.turn == at.turn)
+        & (applied.c.what == marker.what)
+    )
+    known = conn.execute(select(applied.c.epoch).where(mine)).scalar()
+    if known is None:
+        row = {"session": at.session, "turn": at.turn, "what": marker.what}
+        conn.execute(insert(applied), row | {"epoch": epoch, "at": now})
+    elif known >= epoch:
+        return False
+    else:
+        conn.execute(update(applied).where(mine).values(epoch=epoch, at=now))
+    return True
+
+
+def _replace(conn: Connection, at: At, branch: str, depth: int) -> None:
+    """Erase what abandoned turns left at this place of the session or deeper."""
+    gone = conn.execute(
+        select(traces.c.id).where(
+            traces.c.session == at.session,
+            traces.c.branch == branch,
+            traces.c.depth >= depth,
+            traces.c.turn != at.turn,
+        )
+    ).scalars()
+    ids = list(gone)
+    if ids:
+        erase_ids(conn, ids)
+
+
+def _scopes(conn: Connection, ids: Sequence[str]) -> set[Scope]:
+    found: set[Scope] = set()
+    for start in range(0, len(ids), 500):
+        query = select(traces.c.scope, traces.c.scope_id).where(
+            traces.c.id.in_(ids[start : start + 500])
+        )
+        found |= {Scope(row.scope, row.scope_id) for row in conn.execute(query)}
+    return found
+
+
+def _drop_vectors(conn: Connection, ids: Sequence[str]) -> None:
+    for start in range(0, len(ids), 500):
+        conn.execute(delete(vectors).where(vectors.c.trace.in_(ids[start : start + 500])))
+
+
+def _add_vectors(conn: Connection, given: dict[str, Vector]) -> None:
+    rows = [
+        {"trace": id_, "model": v.model, "dim": v.dimension, "data": v.data}
+        for id_, v in sorted(given.items())
+    ]
+    if rows:
+        conn.execute(upsert_vector(conn.dialect.name), rows)
