@@ -26,6 +26,7 @@ from .encoding import encode
 from .entities import entities_of
 from .features import attention_features
 from .index import ScopeIndex
+from .likeness import cosine_at, likeness
 from .mechanisms.reconsolidation import reconsolidated
 from .mechanisms.retrieval_induced_forgetting import suppressed
 from .mechanisms.schema_encoding import fit
@@ -138,7 +139,8 @@ class Encoder:
             )
         marks = await self._store.consolidated(owner.persona_id, owner.user_scope(turn.session))
         known = centroids(marks, self._embedder.model) if self._embedder is not None else {}
-        new = [fitted(trace, vectors.get(trace.id), known, moment) for trace in drafts]
+        model = self._embedder.model if self._embedder is not None else None
+        new = [fitted(trace, vectors.get(trace.id), known, moment, model) for trace in drafts]
         rivals = await self._rivals(new, vectors)
         new, weakened = interfered(new, rivals, turn.ended_at)
         context = turn.context or {}
@@ -307,6 +309,7 @@ def fitted(
     vector: NDArray[np.float32] | None,
     known: Mapping[str, NDArray[np.float32]],
     moment: Moment,
+    model: str | None,
 ) -> Trace:
     """The trace as schema encoding leaves it: what is new is encoded stronger than the known."""
     mechanisms = moment.settings.mechanisms
@@ -314,7 +317,10 @@ def fitted(
         return trace
     if vector is None or not known:
         return trace
-    found = fit(vector, known, trace.strength, mechanisms.schema_encoding)
+    settings = mechanisms.schema_encoding
+    least = cosine_at(settings.cluster_similarity_threshold, model)
+    settings = settings.model_copy(update={"cluster_similarity_threshold": least})
+    found = fit(vector, known, trace.strength, settings)
     noted = {"congruent": found.congruent, "cluster": found.cluster}
     return replace(
         trace, strength=found.strength, mechanisms={**trace.mechanisms, "schema_encoding": noted}
@@ -350,7 +356,7 @@ def interfered(
 def _most_alike(
     index: ScopeIndex, vector: NDArray[np.float32], own: Collection[str]
 ) -> list[tuple[Trace, float]]:
-    near = index.similarity(vector)
+    near = likeness(index.similarity(vector), index.model)
     best = [int(row) for row in np.argsort(-near, kind="stable")[: SIMILAR + len(own)]]
     active = index.active
     found = [(index.trace(row), float(near[row])) for row in best if active[row]]

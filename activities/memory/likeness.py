@@ -34,3 +34,11 @@ def likeness(cosines: Cosines, model: str | None) -> Cosines:
     if usual is None:
         return cosines
     return 1 - (1 - cosines) * ((1 - _UNRELATED) / (1 - usual))
+
+
+def cosine_at(like: float, model: str | None) -> float:
+    """The cosine at which memories are so alike: :func:`likeness` the other way round."""
+    usual = _RANDOM_PAIRS.get(model or "")
+    if usual is None:
+        return like
+    return 1 - (1 - like) * ((1 - usual) / (1 - _UNRELATED))

@@ -21,6 +21,7 @@ from .cache import ScopeCache
 from .candidates import Candidates, find_candidates
 from .entities import entities_of
 from .index import ScopeIndex, SearchFilter
+from .likeness import likeness
 from .mechanisms.feeling_of_knowing import Feeling, Near, feelings
 from .mechanisms.involuntary_recall import involuntary, seeded
 from .scoring import Columns, PartialRecall, partial_recalls, ranked, scores
@@ -392,10 +393,12 @@ def _alike(
 ) -> dict[str, float]:
     """How like each memory of ``rest`` is to the most similar one that was remembered."""
     kept = [_meaning(pool.traces[i], indexes) for i in returned]
+    model = indexes[0].model if indexes else None
     found: dict[str, float] = {}
     for i in rest:
         mine = _meaning(pool.traces[i], indexes)
-        found[pool.traces[i].id] = max((_similarity(mine, other) for other in kept), default=0.0)
+        near = (_similarity(mine, other, model) for other in kept)
+        found[pool.traces[i].id] = max(near, default=0.0)
     return found
 
 
@@ -413,9 +416,10 @@ def _meaning(
 def _similarity(
     one: tuple[NDArray[np.float32] | None, Collection[str]],
     other: tuple[NDArray[np.float32] | None, Collection[str]],
+    model: str | None,
 ) -> float:
-    """The cosine of two memories; without vectors the share of words that they have in common."""
+    """The likeness of two memories; without vectors the share of words that they have in common."""
     if one[0] is not None and other[0] is not None:
-        return float(one[0] @ other[0])
+        return likeness(float(one[0] @ other[0]), model)
     mine, theirs = set(one[1]), set(other[1])
     return len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0

