@@ -310,6 +310,7 @@ class MemorySettings(MemoryModel):
         consolidation: Tidying.
         embedding: The embedding model, ``provider:model``; ``None`` is the worker's.
         scopes: Whose memories a recall reads; none recalls nothing.
+        purpose: Only memories that may be used for it come up; ``any`` brings up all.
         mechanisms: ``None`` runs none of them, ``{}`` all at their defaults.
     """
 
@@ -324,6 +325,7 @@ class MemorySettings(MemoryModel):
     consolidation: ConsolidationSettings = ConsolidationSettings()
     embedding: str | None = Field(default=None, min_length=1)
     scopes: tuple[ScopeName, ...] = ("user", "thread", "persona", "organization")
+    purpose: Literal["any", "personalization", "fact_claim", "authorization"] = "any"
     mechanisms: MechanismSettings | None = None
 
     @model_validator(mode="before")

@@ -164,6 +164,7 @@ def doubted(trace: Trace, other: str, now: float) -> Trace | None:
     return replace(
         trace,
         confidence=trace.confidence * TRUST_KEPT,
+        contradicted_by=other,
         mechanisms={**trace.mechanisms, NAME: {"at": now, "by": [*by, other][-MAX_NOTED:]}},
     )
 

@@ -106,7 +106,10 @@ def word_share(cue: str, text: str) -> float:
 
 
 def least_similarity(unrelated: Vectors) -> float:
-    """The cosine from which on two texts are near each other for the model of these vectors."""
+    """The cosine from which on two texts are near each other for the model of these vectors.
+
+    Measured, since short questions lie elsewhere than the memories that :mod:`.likeness` knows.
+    """
     cosines = [float(a @ b) for a, b in itertools.combinations(unrelated, 2)]
     usual = float(np.mean(cosines))
     return usual + ABOVE_UNRELATED * (1 - usual)

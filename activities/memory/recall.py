@@ -28,6 +28,7 @@ from .scoring import Columns, PartialRecall, partial_recalls, ranked, scores
 from .spreading import activations
 from .store import Link, MemoryStore
 from .traces import DAY, Affect, Scope, Trace
+from .trust import policy_of
 from .words import tokenize
 
 Imagine = Callable[[str], Awaitable[str]]
@@ -280,8 +281,9 @@ class _Pool:
 
     @classmethod
     def of(cls, found: Candidates, query: RecallQuery) -> _Pool:
-        traces = list(found.traces)
-        relevance = np.asarray(found.relevance, dtype=np.float64)
+        usable = [i for i, trace in enumerate(found.traces) if _usable(trace, query)]
+        traces = [found.traces[i] for i in usable]
+        relevance = np.asarray(found.relevance, dtype=np.float64)[usable]
         pool = cls(found, traces, relevance, np.zeros(len(traces)), np.zeros(len(traces)))
         pool.rate(query)
         return pool
@@ -306,6 +308,7 @@ class _Pool:
         known = {trace.id for trace in self.traces}
         new = [id_ for id_ in woken if id_ not in known and id_ in held]
         traces = [trace for id_ in new if (trace := held[id_].get(id_)) is not None]
+        traces = [trace for trace in traces if _usable(trace, query)]
         near = [self.found.relevance_of(trace.id) for trace in traces]
         self.traces = [*self.traces, *traces]
         self.relevance = np.concatenate([self.relevance, np.asarray(near, dtype=np.float64)])
@@ -377,6 +380,12 @@ def _collect(
     return result
 
 
+def _usable(trace: Trace, query: RecallQuery) -> bool:
+    """Whether the memory may be used for what the recall is for."""
+    purpose = query.settings.purpose
+    return purpose == "any" or policy_of(trace.source, trace.policy).allows(purpose)
+
+
 def _old_enough(
     index: ScopeIndex, query: RecallQuery, settings: InvoluntaryRecall
 ) -> Iterator[Trace]:
@@ -385,7 +394,9 @@ def _old_enough(
     allowed &= index.created_at < query.now - settings.min_age_days * DAY
     allowed &= index.strength >= settings.min_strength
     for row in np.flatnonzero(allowed)[:MAX_INVOLUNTARY]:
-        yield index.trace(int(row))
+        trace = index.trace(int(row))
+        if _usable(trace, query):
+            yield trace
 
 
 def _alike(

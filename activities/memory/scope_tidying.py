@@ -20,6 +20,7 @@ from ..embedders.embedder import Embedder
 from . import clusters
 from .clusters import Grouping
 from .contradictions import Contradiction, contradictions
+from .likeness import cosine_at
 from .links import between, new_links
 from .mechanisms.temporal_gist import due
 from .schemas import (
@@ -174,7 +175,9 @@ class ScopeTidying:
         ]
         kept = await self._by.store.vectors(open_, embedder.model)
         vectors = {id_: np.frombuffer(vector.data, dtype="<f4") for id_, vector in kept.items()}
-        threshold = mechanisms.schema_encoding.cluster_similarity_threshold
+        threshold = cosine_at(
+            mechanisms.schema_encoding.cluster_similarity_threshold, embedder.model
+        )
         self._grouping = await asyncio.to_thread(clusters.grouped, vectors, known, threshold)
 
     async def _shorten(self) -> None:
@@ -259,7 +262,9 @@ class ScopeTidying:
         gone = self._removable(self._now)
 
         def change(standing: Mapping[str, Trace]) -> list[Trace]:
-            changed = {trace.id: trace for trace in tidying(standing)}
+            changed = {
+                trace.id: replace(trace, consolidated_at=self._now) for trace in tidying(standing)
+            }
             schemas = self._made_of({**standing, **changed})
             self._written = {schema.id for schema in schemas}
             return [*(t for t in changed.values() if t.id not in self._written), *schemas]

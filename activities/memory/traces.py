@@ -58,7 +58,12 @@ class Trace:
         branch: Branch of that turn.
         depth: Depth of that turn on its branch.
         role: ``user``, ``assistant``, or what else made it (``gist``, ``schema``, ``note``).
+        source_id: What it comes from within that source, such as a document's or a call's id.
         confidence: How far the source is trusted, in [0, 1].
+        verifications: How often it was confirmed.
+        verified_at: When it was confirmed last.
+        contradicted_by: A newer memory that says otherwise.
+        policy: What it may be used for; ``None`` leaves that to its source, see :mod:`.trust`.
         affect: Felt when it was made; arousal in [-1, 1].
         intensity: Of that feeling, in [0, 1].
         mood: Mood word when it was made.
@@ -69,6 +74,8 @@ class Trace:
         interval: Spacing interval in seconds.
         next_at: When rehearsing it would serve it best.
         mechanisms: What the mechanisms note of it, each under its name.
+        data: Anything structured that belongs to it.
+        consolidated_at: When a consolidation looked at it last.
         version: Of its scope when it last changed.
     """
 
@@ -83,7 +90,12 @@ class Trace:
     depth: int = 0
     role: str = "user"
     persona_id: str = ""
+    source_id: str = ""
     confidence: float = 0.8
+    verifications: int = 0
+    verified_at: float | None = None
+    contradicted_by: str | None = None
+    policy: dict[str, Any] | None = None
     tags: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     affect: Affect = Affect()
@@ -98,6 +110,8 @@ class Trace:
     interval: float = HOUR
     next_at: float | None = None
     mechanisms: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    consolidated_at: float | None = None
     active: bool = True
     created_at: float = 0.0
     updated_at: float = 0.0

@@ -10,6 +10,7 @@ from .ago import ago
 from .decay import strength_at
 from .provenance import is_gist, source_of
 from .traces import Scope, Trace
+from .trust import PURPOSES, needs_verifying, policy_of
 
 SCOPE_KINDS = ("user", "thread", "persona", "organization")
 
@@ -23,6 +24,7 @@ def item_of(trace: Trace, now: float) -> dict[str, Any]:
         trace: The memory.
         now: Seconds since the epoch; the strength is that of this moment.
     """
+    policy = policy_of(trace.source, trace.policy)
     return {
         "id": trace.id,
         "scope": scope_name(trace.scope),
@@ -38,6 +40,11 @@ def item_of(trace: Trace, now: float) -> dict[str, Any]:
         "stability_seconds": round(trace.stability, 3),
         "importance": round(trace.importance, 6),
         "confidence": round(trace.confidence, 6),
+        "usable_for": [name for name in PURPOSES if policy.allows(name)],
+        "verifications": trace.verifications,
+        "verified_at": iso(trace.verified_at) if trace.verified_at is not None else None,
+        "needs_verifying": needs_verifying(policy, trace.verified_at or trace.created_at, now),
+        "contradicted_by": trace.contradicted_by,
         "retrievals": trace.retrievals,
         "mood": trace.mood,
         "valence": round(trace.affect.valence, 6),

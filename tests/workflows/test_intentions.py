@@ -159,7 +159,7 @@ def test_a_reminder_is_told_until_a_turn_that_told_it_is_done(state: SessionStat
     assert told(state, NOW - DAY) == []
     for status in ("failed", "stopped", "abandoned"):
         assert told(state) == ["fern"]
-        end(state, "t", "fern", status=status)  # type: ignore[arg-type]
+        end(state, "t", "fern", status=status)
     end(state, "t")
     assert told(state) == ["fern"]
     end(state, "t", "fern")

@@ -35,6 +35,7 @@ def submit(**given: Any) -> SubmitTurn:
         {"on_pause": "answer"},
         {"session_key": "s~1"},
         {"persona": "plain"},
+        {"ceiling": 1},
     ],
 )
 def test_how_a_message_is_sent_is_no_part_of_what_it_asks(how: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from ..tables import sessions
 from .rows import trace_of
 from .tables import consolidations, edges, scopes, traces, vectors
 
-S = TypeVar("S", bound=Select[Any])
+S = TypeVar("S", bound=Select[*tuple[Any, ...]])
 
 
 def versions(conn: Connection, wanted: Sequence[Scope]) -> dict[Scope, int]:

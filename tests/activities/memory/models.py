@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 import httpx
 import numpy as np
@@ -40,7 +40,6 @@ class TopicEmbedder:
         down: The model does not answer.
         refuses: Words that it refuses.
         texts: What it was asked to embed.
-        pause: Awaited ahead of each answer.
     """
 
     def __init__(self, model: str = "test:topics", dimension: int = 16) -> None:
@@ -49,7 +48,6 @@ class TopicEmbedder:
         self.down = False
         self.refuses: str | None = None
         self.texts: list[str] = []
-        self.pause: Callable[[], object] | None = None
 
     async def embed(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:
         await asyncio.sleep(0)
@@ -58,8 +56,6 @@ class TopicEmbedder:
         if self.refuses is not None and any(self.refuses in text for text in texts):
             raise EmbedderError(f"{self.model} refused a text")
         self.texts += texts
-        if self.pause is not None:
-            self.pause()
         return np.stack([self._vector(text) for text in texts])
 
     def _vector(self, text: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -77,6 +73,7 @@ class Writer:
     Attributes:
         asked: The last message of each request.
         down: It fails.
+        meanwhile: Awaited ahead of each answer.
     """
 
     kind = "openai"
@@ -85,11 +82,14 @@ class Writer:
         self.sentence = sentence
         self.asked: list[str] = []
         self.down = False
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         self.asked.append(request.messages[-1].text)
         if self.down:
             raise ProviderFailure("it is away", kind="stream", provider="writer")
+        if self.meanwhile is not None:
+            await self.meanwhile()
         yield TextDelta(self.sentence)
         yield UsageReport(Usage(prompt_tokens=10, completion_tokens=2))
         yield Finished("stop")

@@ -132,3 +132,30 @@ async def test_a_member_is_kept_out_of_sight_as_long_as_its_schema_stands(
     assert (await mind.tidy(NOW + 122 * DAY)).removed == 1
     assert (await mind.tidy(NOW + 122 * DAY)).removed == 5
     assert await mind.all() == []
+
+
+async def test_what_is_erased_while_a_schema_is_written_is_not_told_by_it(
+    memory: SQLMemoryStore,
+) -> None:
+    mind, writer = Mind(memory), Writer("Coffee, always.")
+    mind.embedder, mind.wording = TopicEmbedder(), wording(writer)
+    members = [await mind.remembers(f"coffee {number}") for number in range(5)]
+
+    async def forget() -> None:
+        await memory.erase(Find(ids=members[:1]), NOW)
+
+    writer.meanwhile = forget
+    assert (await mind.tidy()).schemas == 0
+    assert {trace.role for trace in await mind.all()} == {"user"}
+
+
+async def test_a_scope_that_its_run_tidied_asks_no_model_again(memory: SQLMemoryStore) -> None:
+    mind, writer = Mind(memory), Writer("Coffee, always.")
+    mind.embedder, mind.wording = TopicEmbedder(), wording(writer)
+    for number in range(5):
+        await mind.remembers(f"coffee {number}")
+    first = await mind.tidy(run="one")
+    for number in range(5):
+        await mind.remembers(f"coffee again {number}")
+    assert (await mind.tidy(run="one")).schemas == first.schemas == 1
+    assert len(writer.asked) == 1

@@ -242,3 +242,12 @@ def test_what_came_up_by_its_links_stands_apart() -> None:
         [Shown(trace("The boat is red."), linked=True)], now=NOW, token_budget=1600
     )
     assert context.text.splitlines()[1] == "What else comes to mind:"
+
+
+def test_a_long_reminder_is_told_however_much_is_remembered() -> None:
+    known = [reply(f"fact {n} " + "about the harbour " * 20) for n in range(40)]
+    long = "call the harbour office " * 20
+    context = assemble(*known, reminders=[long, "buy bread"])
+    assert 0 in context.reminded
+    assert long.strip() in context.text
+    assert context.tokens <= 1600

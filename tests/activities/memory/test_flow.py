@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -368,3 +369,19 @@ async def test_the_same_question_at_the_same_time_finds_the_same_whatever_came_b
     again = [(i.trace.id, i.score) for i in (await life.recalls("boat rain chess")).items]
     assert [id_ for id_, _ in first] == [id_ for id_, _ in again]
     assert [s for _, s in first] == pytest.approx([s for _, s in again])
+
+
+async def test_only_what_may_be_used_for_the_purpose_comes_up(live: MakeLife) -> None:
+    life = await live(purpose="fact_claim")
+    await life.says("figs are blue")
+    proven = replace(await life.standing("figs are blue"), id="proven-" + life.session)
+    confirmed = replace(proven, content="figs are purple", source="human_approval")
+    allowed = replace(proven, id="own-" + life.session, content="figs are sweet")
+    allowed.policy = {"fact_claim": True}
+    await life.memory.write(Writing(now=NOW, new=[confirmed, allowed]))
+    found = contents(await life.recalls("what are figs like"))
+    assert sorted(found) == ["figs are purple", "figs are sweet"]
+    anything = await life.recalls(
+        "what are figs like", settings=life.scaled.model_copy(update={"purpose": "any"})
+    )
+    assert len(anything.items) == 3

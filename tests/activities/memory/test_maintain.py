@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -77,6 +78,22 @@ async def test_a_configured_model_writes_the_gist_and_its_bill_is_reported(
     assert (report.gisted, report.usage.total_tokens) == (1, 12)
     assert (await mind.get(old)).content == "Rex likes walks."
     assert "Rex ran and ran" in writer.asked[0]
+
+
+async def test_a_text_that_is_corrected_while_its_gist_is_written_stays_correct(
+    memory: SQLMemoryStore,
+) -> None:
+    mind, writer = Mind(memory), Writer("Rex likes walks.")
+    mind.wording = wording(writer)
+    old = await mind.remembers("Rex ran", retrievals=3)
+
+    async def correct() -> None:
+        right = replace(await mind.get(old), content="Rex swam")
+        await memory.write(Writing(now=NOW, new=[right]))
+
+    writer.meanwhile = correct
+    assert (await mind.tidy(NOW + 61 * DAY)).gisted == 0
+    assert (await mind.get(old)).content == "Rex swam"
 
 
 async def test_a_gist_waits_for_a_model_that_is_away_and_the_rest_is_done(
@@ -242,3 +259,23 @@ async def test_changed_settings_look_at_every_scope_again(memory: SQLMemoryStore
     mind.settings = MemorySettings.model_validate({"mechanisms": {}, "decay": {"keepDays": 40}})
     assert (await mind.tidy()).pruned == 1
     assert not (await mind.get(faint)).active
+
+
+async def test_a_link_that_is_asked_for_twice_weighs_what_it_should(
+    memory: SQLMemoryStore,
+) -> None:
+    mind = Mind(memory)
+    a, b, c = [await mind.remembers(text) for text in "abc"]
+    await memory.write(Writing(now=NOW, links=[Link(b, c, "entity", 0.9)]))
+    for _ in range(2):
+        wanted = [Link(a, b, "entity", 0.5), Link(b, c, "entity", 0.5)]
+        await memory.write(Writing(now=NOW, at_least=wanted))
+    assert await mind.links("entity") == {(a, b): 0.5, (b, c): 0.9}
+
+
+async def test_a_memory_that_is_active_is_not_deleted(memory: SQLMemoryStore) -> None:
+    mind = Mind(memory)
+    active = await mind.remembers("a")
+    inactive = await mind.remembers("b", active=False)
+    await memory.write(Writing(now=NOW, removed=[active, inactive]))
+    assert [trace.id for trace in await mind.all()] == [active]
