@@ -60,7 +60,7 @@ class Life:
     def __post_init__(self) -> None:
         number = next(_numbers)
         self.session = f"flow-{number}"
-        self.owner = Owner(f"user-{number}", "", f"persona-{number}")
+        self.owner = Owner(f"person-{number}", "", f"persona-{number}")
         self.user = self.owner.user_scope(self.session)
         self.thread = Scope("thread", self.session)
         self.cache = ScopeCache(self.memory)
