@@ -33,8 +33,9 @@ check: $(DEV_STAMP) ## Lint, format and types.
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(DEV_STAMP) ## A turn's overhead beside a hand-written loop.
+bench: $(DEV_STAMP) ## A turn's overhead beside a hand-written loop, and a recall's time.
 	$(BIN)/python benchmarks/turn_overhead.py
+	$(BIN)/python benchmarks/recall.py
 
 histories: $(DEV_STAMP) ## Record the histories that later versions must still replay.
 	$(BIN)/python -m tests.histories.record

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
-from ..personas.errors import ProviderError
+from ..personas.errors import GMIError, ProviderError
 from ..personas.messages import Message, Usage
 from ..personas.options import CompletionOptions
 from ..personas.schema import Persona
 from ..workflows.turns import HopSpec
 from .gateway.circuits import CircuitRegistry
 from .gateway.failures import ProviderFailure
-from .gateway.hops import chain
+from .gateway.hops import Hop, chain
 from .gateway.models import price
-from .gateway.provider import ModelRequest
+from .gateway.provider import ModelRequest, Provider
 from .gateway.registry import ProviderRegistry
 from .reply import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What one hop was billed.
+
+    Attributes:
+        hop: Its place in the chain, from 0.
+        failed: It did not answer; then the usage may be unknown, and is empty.
+    """
+
+    hop: int
+    provider: str
+    model: str
+    usage: Usage
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +44,42 @@ class Asked:
 
     Attributes:
         usage: What the call was billed, failed hops included.
+        bills: The same for each hop that was asked.
     """
 
     text: str
     provider: str
     model: str
     usage: Usage
+    bills: tuple[Bill, ...] = ()
+
+
+class NoAnswerError(ProviderError):
+    """No hop answered; the details name each failure.
+
+    Args:
+        failures: What happened at each hop.
+        bills: What the hops that were asked have billed.
+        late: The time was over before an answer was there.
+
+    Attributes:
+        passing: Whether the same question may be answered a little later.
+        retry_after: Seconds to wait first, where every provider that may answer says so.
+    """
+
+    def __init__(
+        self, failures: Sequence[ProviderFailure], bills: Sequence[Bill], *, late: bool
+    ) -> None:
+        super().__init__(
+            "No model answered: " + "; ".join(failure.message for failure in failures),
+            details={"hops": [failure.as_details() for failure in failures]},
+        )
+        passing = [f for f in failures if f.same_hop_retryable or f.kind == "circuit_open"]
+        waits = [f.retry_after for f in passing if f.retry_after is not None]
+        self.bills = tuple(bills)
+        self.late = late
+        self.passing = bool(passing)
+        self.retry_after = min(waits) if waits and len(waits) == len(passing) else None
 
 
 class Asker:
@@ -64,6 +112,9 @@ class Asker:
         max_tokens: int = 256,
         temperature: float | None = None,
         credentials: Mapping[str, str] | None = None,
+        response_format: Mapping[str, Any] | None = None,
+        user: str | None = None,
+        deadline: float | None = None,
     ) -> Asked:
         """Ask once; each hop of the chain is tried once, without waiting.
 
@@ -76,57 +127,119 @@ class Asker:
             max_tokens: Of the answer.
             temperature: Of the answer.
             credentials: Provider to ``env:NAME``, as the session has them.
+            response_format: The answer's form; see
+                :class:`~gmi.personas.options.CompletionOptions`.
+            user: Opaque id of the end user.
+            deadline: Seconds that all hops have together; as long as they take without.
 
         Raises:
-            ProviderError: No hop answered; the details name each failure.
-            ConfigurationError: A model string names no known provider.
+            NoAnswerError: No hop answered in time.
+            ConfigurationError: A model string names no known provider, or the first one is not
+                set up.
+            CredentialRefusedError: The worker does not hold the first provider's credential.
         """
         messages = [
             *([Message(role="system", content=system)] if system else []),
             Message(role="user", content=question),
         ]
-        options = CompletionOptions(max_tokens=max_tokens, temperature=temperature)
+        options = CompletionOptions(
+            max_tokens=max_tokens,
+            temperature=temperature,
+            response_format=dict(response_format) if response_format is not None else None,
+        )
+        end = None if deadline is None else asyncio.get_running_loop().time() + deadline
         failed: list[ProviderFailure] = []
-        billed = Usage()
+        bills: list[Bill] = []
+        late = False
         for hop in chain(self._providers, self._settings, persona, model, fallback):
             request = ModelRequest(
-                model=hop.model, messages=messages, options=hop.completed(options)
+                model=hop.model, messages=messages, options=hop.completed(options), user=user
             )
+            reply = Reply(hop.provider, hop.model)
             try:
-                reply = await self._stream(hop.provider, request, credentials or {})
+                provider = self._start(hop, credentials or {})
             except ProviderFailure as failure:
                 failed.append(failure)
-                billed = billed + (failure.usage or Usage())
                 continue
-            usage = price(hop.model, hop.provider, reply.usage)
-            return Asked(reply.text, hop.provider, hop.model, billed + usage)
-        raise ProviderError(
-            "No model answered: " + "; ".join(failure.message for failure in failed),
-            details={"hops": [failure.as_details() for failure in failed]},
-        )
+            limit = asyncio.timeout_at(end)
+            try:
+                async with limit:
+                    await self._stream(provider, request, reply)
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                late = True
+                failed.append(
+                    ProviderFailure(
+                        f"{hop.provider}: there was no answer within {deadline:g} s",
+                        kind="timeout",
+                        provider=hop.provider,
+                    )
+                )
+                bills.append(_bill(hop, reply.usage, failed=True))
+                break
+            except ProviderFailure as failure:
+                failed.append(failure)
+                bills.append(_bill(hop, failure.usage or reply.usage, failed=True))
+                continue
+            bills.append(_bill(hop, reply.usage))
+            return Asked(reply.text, hop.provider, hop.model, billed(bills), tuple(bills))
+        raise NoAnswerError(failed, bills, late=late)
 
-    async def _stream(
-        self, provider: str, request: ModelRequest, credentials: Mapping[str, str]
-    ) -> Reply:
-        if self._circuits.is_open(provider):
+    def _start(self, hop: Hop, credentials: Mapping[str, str]) -> Provider:
+        """The hop's provider.
+
+        Raises:
+            ProviderFailure: It is not set up, or its circuit is open.
+            GMIError: The first hop's settings or credential cannot be used.
+        """
+        try:
+            provider = self._providers.get(hop.provider, credentials.get(hop.provider))
+        except GMIError as error:
+            if hop.index == 0:
+                raise
             raise ProviderFailure(
-                f"{provider}: its circuit is open after repeated failures",
+                error.message, kind="configuration", provider=hop.provider
+            ) from error
+        if self._circuits.is_open(hop.provider):
+            raise ProviderFailure(
+                f"{hop.provider}: its circuit is open after repeated failures",
                 kind="circuit_open",
-                provider=provider,
+                provider=hop.provider,
                 status=503,
             )
-        reply = Reply(provider, request.model)
+        return provider
+
+    async def _stream(self, provider: Provider, request: ModelRequest, reply: Reply) -> None:
         try:
-            served = self._providers.get(provider, credentials.get(provider))
-            async with aclosing(served.stream(request)) as events:
+            async with aclosing(provider.stream(request)) as events:
                 async for event in events:
                     reply.take(event)
             reply.check_finished()
         except ProviderFailure as failure:
-            self._circuits.record_failure(provider, failure)
+            self._circuits.record_failure(reply.provider, failure)
             raise
-        self._circuits.record_success(provider)
-        return reply
+        except BaseException:
+            # Frees the circuit's probe, which nobody else will report on.
+            self._circuits.record_failure(
+                reply.provider, ProviderFailure("the call was given up", kind="aborted")
+            )
+            raise
+        self._circuits.record_success(reply.provider)
+
+
+def _bill(hop: Hop, usage: Usage, *, failed: bool = False) -> Bill:
+    known = usage.total_tokens or not failed
+    priced = price(hop.model, hop.provider, usage) if known else usage
+    return Bill(hop.index, hop.provider, hop.model, priced, failed)
+
+
+def billed(bills: Sequence[Bill]) -> Usage:
+    """What several hops were billed together."""
+    total = Usage()
+    for bill in bills:
+        total = total + bill.usage
+    return total
 
 
 def asked_usage(answers: Sequence[Asked]) -> Usage:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
+from pydantic.alias_generators import to_snake
 
+from ..personas.emotion import Traits
 from ..personas.errors import PermissionDeniedError, PersonaInvalidError, PersonaNotFoundError
 from ..personas.loader import PersonaCatalog
 from ..personas.memory_lifecycle import negotiates
 from ..personas.messages import ToolDefinition
+from ..personas.metaprompts.merge import merged
+from ..personas.metaprompts.reflection import SELF_REFLECTION
+from ..personas.metaprompts.triggers import trigger_rules
+from ..personas.mind import TaskContext, UserContext
+from ..personas.mood import MoodSettings
 from ..personas.overlays import OverlayContext, OverlayRule, apply_overlays
 from ..personas.schema import Persona, check_access
+from ..personas.sentiment import SentimentSettings
 from ..personas.trace_limits import trace_limits
 from ..workflows.decode import encoded_size
-from ..workflows.session_records import Frozen, SessionConfig, SessionRules
+from ..workflows.session_records import Frozen, MindRules, SessionConfig, SessionRules
 from ..workflows.steps import Route
 from .blobs import dump_value
 from .store.protocol import Store
 from .tools.registry import ToolRegistry
+from .tools.self_improvement import offered
 
 CACHE_SIZE = 256
 
@@ -28,6 +37,7 @@ MAX_IMPRINT_BYTES = 8 * 1024
 """Bytes of what a new session's working memory holds."""
 
 T = TypeVar("T")
+C = TypeVar("C", UserContext, TaskContext)
 
 
 class Toolset(BaseModel):
@@ -92,13 +102,17 @@ class Catalog:
         check_access(persona, user_id)
         rules = [OverlayRule.model_validate(rule) for rule in config.overlays]
         overlaid = apply_overlays(persona, rules, OverlayContext(first_activation=True))
-        warnings = list(overlaid.warnings)
+        warnings = [
+            *overlaid.warnings,
+            *merged(overlaid.persona).warnings,
+            *MoodSettings.from_adaptation(overlaid.persona.mood_adaptation)[1],
+        ]
         persona = overlaid.persona
         limits = trace_limits(persona)
         if limits.warning is not None:
             warnings.append(limits.warning)
         names = config.tools if config.tools is not None else persona.tool_ids or None
-        toolset = self._toolset(names)
+        toolset = self._toolset(offered(persona, names, self._tools))
         persona_bytes = persona.to_json().encode()
         toolset_bytes = dump_value(toolset.model_dump(mode="json", exclude_defaults=True))
         [persona_digest] = await self._store.put_blobs("persona", [persona_bytes])
@@ -124,6 +138,8 @@ class Catalog:
             persona=persona.id,
             persona_name=persona.name,
             memory=persona.memory.enabled or self._observed,
+            mind=mind_rules(persona),
+            traits=persona.hexaco,
             negotiates=negotiates(persona.memory_config),
             imprints=imprints(persona),
             trace_max_entries=limits.max_entries,
@@ -146,8 +162,8 @@ class Catalog:
             self._keep(digest, found)
         return found
 
-    def _toolset(self, names: list[str] | None) -> Toolset:
-        tools = self._tools.all() if names is None else [self._tools.get(name) for name in names]
+    def _toolset(self, names: list[str]) -> Toolset:
+        tools = [self._tools.get(name) for name in names]
         return Toolset(
             definitions=[tool.definition for tool in tools],
             routes={tool.name: tool.route for tool in tools},
@@ -164,6 +180,37 @@ class Catalog:
         self._cache[digest] = value
         while len(self._cache) > CACHE_SIZE:
             self._cache.popitem(last=False)
+
+
+def mind_rules(persona: Persona) -> MindRules:
+    """What a session's workflow needs to keep the mind of its persona."""
+    prompts = merged(persona).prompts
+    feels = persona.emotion_config is not None and persona.emotion_config.enabled
+    return MindRules(
+        mood=MoodSettings.from_adaptation(persona.mood_adaptation)[0],
+        sentiment=SentimentSettings.from_tracking(persona.sentiment_tracking),
+        triggers=trigger_rules(prompts),
+        reflects=any(prompt.id == SELF_REFLECTION for prompt in prompts),
+        emotion=Traits.of(persona.personality_traits) if feels else None,
+        user=_initial(persona, "initialUserContext", UserContext()),
+        task=_initial(
+            persona,
+            "initialTaskContext",
+            TaskContext(domain=persona.strengths[0] if persona.strengths else "general"),
+        ),
+    )
+
+
+def _initial(persona: Persona, name: str, usual: C) -> C:
+    """A context as the persona starts it; what does not fit is left as usual."""
+    given = persona.custom_fields.get(name)
+    if not isinstance(given, Mapping):
+        return usual
+    named = {to_snake(key): value for key, value in given.items()}
+    try:
+        return type(usual).model_validate({**usual.model_dump(), **named})
+    except ValidationError:
+        return usual
 
 
 def imprints(persona: Persona) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The model port: one activity execution is one model step, its attempts walk the hops."""
+"""The model port: one execution of a step is one model step, its attempts walk the hops."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from ..personas.errors import GMIError, ProcessingError
+from ..workflows.model_calls import CallResult, ModelCall
 from ..workflows.ports import ModelPort, implements
 from ..workflows.steps import RunStep, StepResult
+from .asking import Asker
 from .catalog import Catalog
 from .chunk_sender import Send, send_to_session
 from .content import ContentLoader
+from .feelings import Feelings
 from .gateway.circuits import CircuitRegistry
 from .gateway.registry import ProviderRegistry
 from .handing_on import handing_on
 from .heartbeats import beating
+from .learning import Learning
 from .memory.memories import Memories
+from .model_calls import ModelCalls
 from .progress import Progress
+from .sentiment import SentimentScorers
 from .step_attempt import StepAttempt, StepParts
 from .store.protocol import Store
 
@@ -27,7 +33,7 @@ MAX_CRASHES = 5
 
 @implements(ModelPort)
 class ModelActivities(ModelPort):
-    """Runs model steps.
+    """Runs model steps, and asks beside them.
 
     Args:
         store: The store.
@@ -37,6 +43,8 @@ class ModelActivities(ModelPort):
         settings: The worker's settings, by the names of their variables.
         send: Delivers a batch of chunks to the session whose step runs.
         memories: Long-term memory; without it a turn brings nothing to mind.
+        scorers: Score how words feel, by language; English is there without them.
+        learning: What personas learn about their users; without it nothing is learned.
     """
 
     def __init__(
@@ -48,11 +56,25 @@ class ModelActivities(ModelPort):
         settings: Mapping[str, str],
         send: Send = send_to_session,
         memories: Memories | None = None,
+        scorers: SentimentScorers | None = None,
+        learning: Learning | None = None,
     ) -> None:
         content = ContentLoader(store)
+        asker = Asker(providers, circuits, settings)
+        feelings = Feelings(scorers or SentimentScorers(), asker)
         self._parts = StepParts(
-            store, catalog, providers, circuits, settings, send, content, memories
+            store,
+            catalog,
+            providers,
+            circuits,
+            settings,
+            send,
+            content,
+            memories,
+            feelings,
+            learning,
         )
+        self._calls = ModelCalls(store, catalog, asker)
 
     async def run_step(self, request: RunStep) -> StepResult:
         """Record what is new, ask the model once, record its reply."""
@@ -79,3 +101,7 @@ class ModelActivities(ModelPort):
                             f"The step failed {MAX_CRASHES} times: {type(error).__name__}: {error}"
                         )
                     )
+
+    async def call(self, request: ModelCall) -> CallResult:
+        """Ask a model something beside the turns, and read its answer."""
+        return await self._calls.serve(request)

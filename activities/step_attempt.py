@@ -17,16 +17,17 @@ from ..personas.errors import (
     ProviderError,
     ProviderUnavailableError,
 )
+from ..personas.learning import TurnLearning
 from ..personas.messages import Message, Usage
-from ..personas.prompt import AssembledPrompt, PromptContext, assemble
+from ..personas.prompt import AssembledPrompt, assemble
 from ..personas.schema import Persona
+from ..personas.sentiment import Sentiment
 from ..workflows.chunks import bill_item
 from ..workflows.drafts import closing_output
 from ..workflows.failures import refusal
 from ..workflows.steps import (
     RESULT_TEXT_BYTES,
     HopFailure,
-    OmittedHistory,
     RunStep,
     StepFailure,
     StepResult,
@@ -36,14 +37,17 @@ from .blobs import load_value
 from .catalog import Catalog, Toolset
 from .chunk_sender import ChunkSender, Send
 from .content import ContentLoader
+from .feelings import Feelings
 from .gateway.circuits import CircuitRegistry
 from .gateway.failures import ProviderFailure
 from .gateway.hops import Hop, after_failure, chain
 from .gateway.models import ensure_supported, model_info, price
 from .gateway.provider import ModelRequest, Provider
 from .gateway.registry import ProviderRegistry
+from .learning import Learning, prompt_parts, with_params
 from .memory.memories import Memories, Reminded
 from .progress import Progress
+from .prompting import left_out, prompt_context, spoken_sections, with_traits
 from .reply import Reply, planned_calls, unique_calls
 from .store.protocol import Begun, Closing, History, Shown, Store, UsageRow
 
@@ -67,6 +71,8 @@ class StepParts:
         send: Delivers a batch of chunks to the session whose step runs.
         content: Loads what messages refer to.
         memories: Long-term memory; without it a turn brings nothing to mind.
+        feelings: Scores how words feel; without it nothing is known of them.
+        learning: What personas learn about their users and change about themselves.
     """
 
     store: Store
@@ -77,6 +83,8 @@ class StepParts:
     send: Send
     content: ContentLoader
     memories: Memories | None
+    feelings: Feelings | None = None
+    learning: Learning | None = None
 
 
 class StepAttempt:
@@ -97,6 +105,7 @@ class StepAttempt:
         self._progress = progress
         self._attempt = attempt
         self._warnings: list[str] = []
+        self._beside = Usage()
 
     async def run(self) -> StepResult:
         """Serve the step on the first hop that can start."""
@@ -121,8 +130,13 @@ class StepAttempt:
         if begun.existing is not None:
             return StepResult(existing=begun.existing, attempt=self._attempt)
         history = await self._history(begun)
+        learning = await self._learn(persona)
+        persona = with_traits(persona, request)
         reminded = await self._remind(persona, history)
-        options = persona.default_model_completion_options.merged(request.options)
+        sentiment = await self._score(persona, history)
+        shown, learned = prompt_parts(persona, learning)
+        options = with_params(persona.default_model_completion_options, learning)
+        options = options.merged(request.options)
         known = model_info(hop.model, hop.provider)
         definitions = toolset.definitions if request.with_tools else []
         if definitions and known.tools is False:
@@ -136,14 +150,15 @@ class StepAttempt:
         smaller = 0
         while True:
             prompt = assemble(
-                persona,
+                shown,
                 history.earlier,
                 history.turn,
                 window_tokens=window >> smaller,
                 model=f"{hop.provider}:{hop.model}",
                 max_messages=limit,
                 tools=len(definitions),
-                context=PromptContext(suffix=request.suffix),
+                extra_sections=[*spoken_sections(request), *learned],
+                context=prompt_context(request, learning),
                 retrieved=reminded.text,
             )
             reply = Reply(hop.provider, hop.model)
@@ -172,7 +187,22 @@ class StepAttempt:
             else:
                 parts.circuits.record_success(hop.provider)
                 result = await self._finish(hop, reply, sender, toolset, history, prompt, len(new))
-                return result.model_copy(update={"opened": reminded.opened})
+                return result.model_copy(
+                    update={
+                        "opened": reminded.opened,
+                        "sentiment": sentiment,
+                        "learning": learning if request.opening is not None else None,
+                    }
+                )
+
+    async def _learn(self, persona: Persona) -> TurnLearning | None:
+        """What the prompt is told of what was learned; a failure is a warning."""
+        if self._parts.learning is None:
+            return None
+        learning = await self._parts.learning.for_step(self._request, persona)
+        if learning is not None and self._request.opening is not None:
+            self._warnings.extend(learning.warnings)
+        return learning
 
     async def _remind(self, persona: Persona, history: History) -> Reminded:
         """What the prompt shows of the memory."""
@@ -180,6 +210,21 @@ class StepAttempt:
         if memories is None:
             return Reminded()
         return await memories.for_step(self._request, self._attempt, persona, history)
+
+    async def _score(self, persona: Persona, history: History) -> Sentiment | None:
+        """How the user's words felt; a failure is a warning, and says nothing of them."""
+        request, parts = self._request, self._parts
+        opening = request.opening
+        if opening is None or not opening.score or parts.feelings is None:
+            return None
+        found = await parts.feelings.score(request, persona, history)
+        if found.problem is not None:
+            self._warnings.append(f"SENTIMENT_UNKNOWN: the words were not scored: {found.problem}")
+        rows = found.rows(request, self._attempt)
+        await parts.store.record_usage(request.at, rows)
+        for row in rows:
+            self._beside = self._beside + row.usage
+        return found.sentiment
 
     async def _ask(
         self, provider: Provider, call: ModelRequest, reply: Reply, sender: ChunkSender
@@ -452,14 +497,3 @@ class StepAttempt:
             usage=usage,
             at=request.at.now,
         )
-
-
-def left_out(history: History, prompt: AssembledPrompt) -> OmittedHistory | None:
-    """What the prompt does not show of the conversation."""
-    messages = (
-        history.left_out + prompt.left_out.messages_by_count + prompt.left_out.messages_by_budget
-    )
-    if messages == 0:
-        return None
-    reason = "budget" if prompt.left_out.messages_by_budget else "window"
-    return OmittedHistory(messages=messages, tokens=prompt.left_out.tokens_by_budget, reason=reason)

@@ -28,7 +28,15 @@ from ..workflows.session_records import (
     SaveSession,
     SessionConfig,
 )
-from ..workflows.writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, PutBlobs
+from ..workflows.writes import (
+    BlobRefs,
+    CloseTurn,
+    Done,
+    ImportHistory,
+    ImportResult,
+    KeepMind,
+    PutBlobs,
+)
 from .blobs import dump_value, load_value
 from .catalog import Catalog
 from .content import ContentLoader
@@ -154,6 +162,12 @@ class StoreActivities(StorePort):
             await self._store.save_session(
                 request.at, closed=request.closed, state=request.state, trace=request.trace
             )
+            return Done()
+
+    async def keep_mind(self, request: KeepMind) -> Done:
+        """Keep the mind that a turn left."""
+        async with serving():
+            await self._store.keep_mind(request.at, request.mind.model_dump(mode="json"))
             return Done()
 
     async def read(self, request: Read) -> Page:

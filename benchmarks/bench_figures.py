@@ -28,7 +28,7 @@ def show(result: dict[str, Any]) -> str:
     """The figures as text."""
     where = ", ".join(f"{k} {v}" for k, v in result["machine"].items())
     rows = [("", "ours", "loop", "ours / loop")]
-    for name in ("plain", "tool"):
+    for name in ("plain", "tool", "remembering"):
         of = result[name]
         for figure in ("p50", "p95"):
             rows.append(_compared(f"{name} turn, {figure}, ms", of, figure))

@@ -17,6 +17,22 @@ from temporalio.worker import Worker
 
 from gmi.worker import GMIPlugin, Settings, connect
 
+PERSONAS = [
+    {
+        "id": name,
+        "name": name.title(),
+        "description": "Answers in the benchmark.",
+        "version": "1.0.0",
+        "baseSystemPrompt": "You answer.",
+        "memoryConfig": memory,
+    }
+    for name, memory in (
+        ("forgetful", None),
+        ("mindful", {"enabled": True, "cognitiveMechanisms": {}}),
+    )
+]
+"""One that keeps nothing beyond the conversation, as the loop does, and one that remembers."""
+
 
 async def serve(worker: Worker) -> None:
     ended = asyncio.Event()
@@ -32,9 +48,10 @@ async def ours(address: str, queue: str, store: str, model: str, delay: float) -
         database_url=store,
         providers={"OPENAI_COMPATIBLE_BASE_URL": model},
         offline_delay=delay,
+        default_persona="forgetful",
         shutdown_timeout=2.0,
     )
-    client = await connect(address=address, plugin=GMIPlugin(settings))
+    client = await connect(address=address, plugin=GMIPlugin(settings, personas=PERSONAS))
     await serve(Worker(client, task_queue=queue))
 
 

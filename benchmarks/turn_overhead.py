@@ -6,7 +6,9 @@ machine disturbs both alike; a pause before every turn lets the closing of the o
 that neither side pays for the other's work. All times are medians, in milliseconds.
 
 The loop (`minimal_loop.py`) keeps the conversation in the workflow and stores nothing; ours writes
-every message, the usage and the trace to SQLite. Both answer from a model without latency.
+every message, the usage and the trace to SQLite. Both answer from a model without latency. The
+ratios compare a persona without long-term memory, since the loop has none; `remembering` is the
+plain turn of one that recalls before each answer and encodes each turn after it.
 """
 
 from __future__ import annotations
@@ -99,13 +101,14 @@ class Ours(Side):
 
     name = "ours"
 
-    def __init__(self, client: Client, worker: Process) -> None:
+    def __init__(self, client: Client, worker: Process, persona: str = "forgetful") -> None:
         super().__init__(client.temporal, worker)
         self.client = client
+        self._persona = persona
 
     async def open(self) -> tuple[Send, str]:
         """A session starts with its first turn."""
-        session = self.client.session()
+        session = self.client.session(persona=self._persona)
         return session.send, session.workflow_id
 
 
@@ -387,10 +390,12 @@ def machine() -> dict[str, Any]:
 async def measure(bench: Bench, model: StreamingModel, sizes: Sizes) -> dict[str, Any]:
     await bench.start_server()
     ours, loop = sides = await pair(bench, "turns")
+    mindful = (Ours(ours.client, ours.worker, "mindful"), loop)
     result: dict[str, Any] = {"machine": machine(), "sizes": asdict(sizes)}
     steps: list[tuple[str, Callable[[], Awaitable[Any]]]] = [
         ("plain", lambda: latency(sides, PLAIN, sizes)),
         ("tool", lambda: latency(sides, TOOL, sizes)),
+        ("remembering", lambda: latency(mindful, PLAIN, sizes)),
         ("throughput", lambda: throughput(bench, sides, sizes)),
         ("history_ours", lambda: history(ours, sizes)),
         ("history_loop", lambda: history(loop, sizes)),
@@ -404,6 +409,7 @@ async def measure(bench: Bench, model: StreamingModel, sizes: Sizes) -> dict[str
     result["ratios"] = {
         "plain": result["plain"]["ours"]["p50"] / result["plain"]["loop"]["p50"],
         "tool": result["tool"]["ours"]["p50"] / result["tool"]["loop"]["p50"],
+        "remembering": result["remembering"]["ours"]["p50"] / result["remembering"]["loop"]["p50"],
         "throughput": result["throughput"]["ours"]["turns_per_second"]["p50"]
         / result["throughput"]["loop"]["turns_per_second"]["p50"],
     }

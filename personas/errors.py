@@ -21,6 +21,7 @@
     │   ├── PersonaMismatchError   SESSION_PERSONA_MISMATCH
     │   └── NotPendingError        TOOL_CALL_NOT_PENDING
     ├── ToolError                  TOOL_ERROR
+    │   └── SelfChangeRefusedError  SELF_CHANGE_REFUSED
     ├── ProviderError              LLM_PROVIDER_ERROR
     │   └── ProviderUnavailableError  LLM_PROVIDER_UNAVAILABLE
     ├── StoreError                 STORE_ERROR
@@ -187,6 +188,15 @@ class ToolError(GMIError):
     """A tool failed, and the turn was told to fail with it."""
 
     default_code = "TOOL_ERROR"
+
+
+class SelfChangeRefusedError(ToolError):
+    """A change that an agent wanted to make to itself is not allowed; nothing was changed.
+
+    ``details`` holds ``status``, always ``rejected``, and the ``reason``.
+    """
+
+    default_code = "SELF_CHANGE_REFUSED"
 
 
 class ProviderError(GMIError):

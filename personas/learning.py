@@ -21,6 +21,8 @@ Refusal = Literal["frozen", "off", "no_learner"]
 NoLearner = Literal[
     "anonymous", "no_agent", "workflow_seat", "other_user", "other_namespace", "ended", "failed"
 ]
+"""Why a turn has no learner; ``failed``: nothing was prepared in time."""
+
 
 ANONYMOUS_IDS = frozenset({"", "anonymous_user", "anonymous", "system", "guest"})
 PREPARE_TIMEOUT = 2.0
@@ -52,8 +54,8 @@ class LearningSettings(LearningModel):
         anonymous_user_ids: User ids that stand for nobody, beside the usual ones.
         traits: Show learned traits in the prompt. Without it the prompt always shows the traits
             that the persona's author wrote.
-        lessons: Asked for, and not available.
-        skills: Show the skills that are switched on in the prompt.
+        lessons: Asks for lessons; none are drawn yet, as the manifest says.
+        skills: Asks for a library of learned skills; there is none yet, as the manifest says.
     """
 
     mode: Mode = "on"
@@ -208,7 +210,7 @@ class TurnLearning(LearningModel):
     warnings: tuple[str, ...] = ()
 
     def told(self) -> TurnLearning:
-        """The part that a tool call is told: the learner and the mode, and nothing of the prompt."""
+        """The part that a tool call is told: its learner and mode, nothing of the prompt."""
         return TurnLearning(mode=self.mode, learner=self.learner, reason=self.reason, key=self.key)
 
 

@@ -104,11 +104,10 @@ def manifest(
     loops = {name: host.get(name, unknown) for name in HOST_LOOPS}
     loops["personality_rendering"] = Loop(live=True)
     loops["outcomes"] = _off("no outcome of a turn is recorded")
-    loops["trait_changes"] = _asked(settings.traits, mode, keeps, "the prompt shows the authored")
-    loops["lessons"] = _off(
-        "no lessons are drawn from turns" + ("; they were asked for" if settings.lessons else "")
-    )
-    loops["skills"] = _asked(settings.skills, mode, keeps, "the prompt shows no")
+    loops["trait_changes"] = _trait_changes(settings.traits, mode, keeps)
+    for name, asked in (("lessons", settings.lessons), ("skills", settings.skills)):
+        said = "; they were asked for" if asked else ""
+        loops[name] = _off(f"no {name} are learned from turns{said}")
     loops["ledger"] = (
         Loop(live=True, detail="each change is a row that can be undone")
         if keeps
@@ -128,12 +127,11 @@ def _off(detail: str) -> Loop:
     return Loop(live=False, detail=detail)
 
 
-def _asked(asked: bool, mode: ModeInForce, keeps: bool, without: str) -> Loop:
-    noun = "traits" if "authored" in without else "skills"
+def _trait_changes(asked: bool, mode: ModeInForce, keeps: bool) -> Loop:
     if not asked:
-        return _off(f"{without} {noun}; learning.{noun} was not asked for")
+        return _off("learning.traits was not asked for, so prompts show the authored traits")
     if not keeps:
-        return _off(f"learning.{noun} was asked for, and the layer has no store")
+        return _off("learning.traits was asked for, and the layer has no store")
     if mode.mode == "off":
-        return _off(f"learning.{noun} was asked for, and the mode is off")
+        return _off("learning.traits was asked for, and the mode is off")
     return Loop(live=True)

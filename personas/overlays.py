@@ -10,10 +10,7 @@ from pydantic import Field
 
 from .parts import PersonaModel
 from .schema import Persona
-from .traits import normalize_traits
-
-# Only the persona's author sets these two; a situation must not make it less honest.
-AUTHORED_TRAITS = ("honesty", "emotionality")
+from .traits import AUTHORED_TRAITS, normalize_traits
 
 
 class OverlayPatch(PersonaModel):

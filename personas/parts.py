@@ -172,6 +172,16 @@ class MoodAdaptation(PersonaModel):
     sensitivity_factor: float | None = None
 
 
+class EmotionConfig(PersonaModel):
+    """Whether the persona feels.
+
+    Attributes:
+        enabled: It has emotions, which events change and time calms.
+    """
+
+    enabled: bool = False
+
+
 class MetaPromptTrigger(PersonaModel):
     """What makes a metaprompt fire.
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator
 
 from .errors import PermissionDeniedError
+from .learning import LearningSettings
 from .memory import MemorySettings
 from .options import CompletionOptions
 from .parts import (
     ContextualElement,
     ConversationContextConfig,
+    EmotionConfig,
     FallbackHop,
     MemoryImprint,
     MetaPrompt,
@@ -24,6 +26,7 @@ from .parts import (
     PromptTemplate,
     SentimentTracking,
 )
+from .self_improvement import EmergentConfig, SelfImprovementSettings
 from .traits import HEXACO, is_number, normalize_traits
 
 DEFAULT_MAX_MESSAGES = 20
@@ -49,6 +52,10 @@ class Persona(PersonaModel):
         allowed_user_ids: Who may open a session; ``None`` allows everybody.
         min_subscription_tier: Kept for hosts that sell access; not enforced here.
         hard_limits: Rules that always stand last in the system message.
+        emotion_config: Whether the persona feels, by a model of its own.
+        learning: How the persona learns about its users; ``True`` for the defaults, ``None`` for
+            what the worker says.
+        emergent: What the persona may change about itself.
         initial_memory_imprints: What a new session's working memory is to hold.
         custom_fields: Anything; ``initialUserContext`` and ``initialTaskContext`` are meant to
             start a session.
@@ -84,11 +91,14 @@ class Persona(PersonaModel):
     sentiment_tracking: SentimentTracking | None = None
     meta_prompts: list[MetaPrompt] = Field(default_factory=list)
     memory_config: dict[str, Any] | None = None
+    emotion_config: EmotionConfig | None = None
     conversation_context_config: ConversationContextConfig | None = None
     contextual_prompt_elements: list[ContextualElement] = Field(default_factory=list)
     hard_limits: list[str] = Field(default_factory=list)
     reasoning_trace_config: dict[str, Any] | None = None
     initial_memory_imprints: list[MemoryImprint] = Field(default_factory=list)
+    learning: LearningSettings | Literal[False] | None = None
+    emergent: EmergentConfig | None = None
     custom_fields: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("personality_traits", mode="before")
@@ -97,6 +107,11 @@ class Persona(PersonaModel):
         if value is None:
             return {}
         return normalize_traits(value) if isinstance(value, dict) else value
+
+    @field_validator("learning", mode="before")
+    @classmethod
+    def _learning_by_default(cls, value: Any) -> Any:
+        return LearningSettings() if value is True else value
 
     @field_validator("memory_config")
     @classmethod
@@ -108,6 +123,12 @@ class Persona(PersonaModel):
     def memory(self) -> MemorySettings:
         """How the persona remembers beyond the conversation; off where it says nothing."""
         return MemorySettings.from_config(self.memory_config)
+
+    @property
+    def self_improvement(self) -> SelfImprovementSettings:
+        """What the persona may change about itself; nothing where it says nothing."""
+        emergent = self.emergent or EmergentConfig()
+        return emergent.self_improvement
 
     @property
     def hexaco(self) -> dict[str, float]:

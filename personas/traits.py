@@ -14,6 +14,10 @@ HEXACO = (
     "openness",
 )
 
+# Only the persona's author sets these two: neither a situation nor the model itself may make it
+# less honest.
+AUTHORED_TRAITS = ("honesty", "emotionality")
+
 _TRAIT_ALIASES = {
     "honestyHumility": "honesty",
     "honesty_humility": "honesty",

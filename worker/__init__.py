@@ -2,15 +2,18 @@
 
 from .client import Client, SessionInfo
 from .connection import connect
+from .learning import create_learning_layer
 from .memory import MemoryClient, SessionMemory
 from .plugin import GMIPlugin
 from .session import Session
+from .session_chat import ChatResult
 from .session_mind import HeldItem, WorkingMemorySnapshot
 from .settings import Settings
 from .status import PendingActivity, SessionStatus
 from .turn_stream import Transcript, TurnStream
 
 __all__ = [
+    "ChatResult",
     "Client",
     "GMIPlugin",
     "HeldItem",
@@ -25,4 +28,5 @@ __all__ = [
     "TurnStream",
     "WorkingMemorySnapshot",
     "connect",
+    "create_learning_layer",
 ]

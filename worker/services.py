@@ -18,15 +18,24 @@ from ..activities.embedders.registry import EmbedderRegistry
 from ..activities.gateway.circuits import CircuitRegistry
 from ..activities.gateway.models import load_prices
 from ..activities.gateway.registry import ProviderRegistry
+from ..activities.judging import ModelJudge
+from ..activities.learning import Learning
 from ..activities.memory.memories import Memories
 from ..activities.memory.provider import MemoryProvider
 from ..activities.memory.recall import Reranker
 from ..activities.memory_port import MemoryActivities
 from ..activities.model_steps import ModelActivities
 from ..activities.store import SQLStore
+from ..activities.store.learning.sql import SQLLearningStore
 from ..activities.store.memory.sql import SQLMemoryStore
 from ..activities.store_port import StoreActivities
 from ..activities.tools import BUILT_IN_TOOLS, Tool, ToolRegistry, tool_activities, tool_of
+from ..activities.tools.self_improvement import (
+    SELF_IMPROVEMENT_TOOLS,
+    Judged,
+    Parts,
+    self_improvement_tools,
+)
 from ..personas.errors import ConfigurationError
 from ..personas.loader import PersonaCatalog, PersonaLoader, load_catalog
 from ..personas.schema import Persona
@@ -63,7 +72,10 @@ class Services:
         self.store = SQLStore.connect(settings.database_url)
         self._own_http = http is None
         self.http = http or httpx.AsyncClient()
-        self.tools = ToolRegistry([*_tools(settings), *tools])
+        self.learning = Learning(
+            SQLLearningStore(self.store.database), settings.switches, settings.learning
+        )
+        self.tools = ToolRegistry([*_tools(settings), *tools, *self._self_improvement()])
         self.providers = ProviderRegistry(
             self.http,
             settings.providers,
@@ -93,6 +105,24 @@ class Services:
             provider_timeout=memory_provider_timeout,
         )
 
+    def _self_improvement(self) -> list[Tool]:
+        """The tools with which personas change themselves; few are offered them."""
+
+        # Made last, and these tools are of the registry that it is made with.
+        async def judge(persona: Persona, model: str | None, query: str, response: str) -> Judged:
+            return await ModelJudge(self._asker)(persona, model, query, response)
+
+        return self_improvement_tools(
+            Parts(
+                store=self.learning.store,
+                persona=lambda digest: self.catalog.persona(digest),
+                toolset=lambda digest: self.catalog.toolset(digest),
+                tools=lambda: self.tools,
+                switches=self.settings.switches,
+                judge=judge,
+            )
+        )
+
     def activities(self) -> list[Callable[..., Any]]:
         """Every activity that the worker serves."""
         model = ModelActivities(
@@ -102,11 +132,13 @@ class Services:
             self.circuits,
             self.settings.providers,
             memories=self.memories,
+            learning=self.learning,
         )
         memory = MemoryActivities(self.memories, self.catalog, self.store, self._asker)
         store = StoreActivities(self.store, self.catalog, self.providers)
         return [
             model.run_step,
+            model.call,
             store.open_session,
             store.refresh_persona,
             store.close_turn,
@@ -114,6 +146,7 @@ class Services:
             store.put_blobs,
             store.save_session,
             store.read,
+            store.keep_mind,
             memory.encode,
             memory.maintain,
             memory.care,
@@ -163,7 +196,7 @@ async def load_personas(settings: Settings) -> PersonaCatalog:
     return await load_catalog(
         directory=settings.personas,
         default_id=settings.default_persona,
-        known_tools=ToolRegistry(_tools(settings)).names(),
+        known_tools=[*ToolRegistry(_tools(settings)).names(), *sorted(SELF_IMPROVEMENT_TOOLS)],
     )
 
 

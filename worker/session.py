@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
+from ..personas.emotion import Interlocutor
 from ..personas.errors import SessionClosedError, SessionNotFoundError
 from ..personas.messages import Message, Part
 from ..personas.options import CompletionOptions
@@ -32,14 +33,15 @@ from ..workflows.turns import (
 )
 from .calls import calling
 from .session_calls import check_size
-from .session_intentions import SessionIntentions
+from .session_chat import ChatResult, OnToolCall, ToolCallWatch, given_history, result_of
+from .session_feelings import SessionFeelings, Speaker
 from .turn_stream import QUIET_SECONDS, TurnStream
 
 STOP_WAIT = 10.0
 """Seconds that :meth:`Session.stop` waits for the turn's end; it comes within one."""
 
 
-class Session(SessionIntentions):
+class Session(SessionFeelings):
     """One session of one user with one persona.
 
     Made by :meth:`Client.session`; nothing is sent before the first call. Every call may be
@@ -63,6 +65,7 @@ class Session(SessionIntentions):
         history: Sequence[Message] | None = None,
         suffix: str | None = None,
         sender: str | None = None,
+        interlocutor: Speaker | None = None,
         sends: Sends = "queue",
         on_pause: OnPause = "refuse",
         max_tool_iterations: int | None = None,
@@ -80,7 +83,9 @@ class Session(SessionIntentions):
             fallback: Fallback chain of this turn.
             history: A history to use instead of the session's own.
             suffix: Text at the end of the system message.
-            sender: The speaker's name.
+            sender: The speaker's name, as the model's message carries it.
+            interlocutor: Who speaks, for the system message: a name, or a name with a description
+                and extensions.
             sends: Wait while another turn runs, or be refused.
             on_pause: What to do when a turn waits for the host.
             max_tool_iterations: Tool rounds before the model must answer.
@@ -101,6 +106,7 @@ class Session(SessionIntentions):
             history=history,
             suffix=suffix,
             sender=sender,
+            interlocutor=interlocutor,
             sends=sends,
             on_pause=on_pause,
             max_tool_iterations=max_tool_iterations,
@@ -108,9 +114,7 @@ class Session(SessionIntentions):
             kind=kind,
             stream=stream,
         )
-        ticket = await self._submitted(submit)
-        output = ticket.output or await self.wait(ticket.turn)
-        return await self.complete(output)
+        return await self._completed(await self._submitted(submit))
 
     async def stream(
         self,
@@ -123,6 +127,7 @@ class Session(SessionIntentions):
         history: Sequence[Message] | None = None,
         suffix: str | None = None,
         sender: str | None = None,
+        interlocutor: Speaker | None = None,
         sends: Sends = "queue",
         on_pause: OnPause = "refuse",
         max_tool_iterations: int | None = None,
@@ -139,6 +144,7 @@ class Session(SessionIntentions):
             history=history,
             suffix=suffix,
             sender=sender,
+            interlocutor=interlocutor,
             sends=sends,
             on_pause=on_pause,
             max_tool_iterations=max_tool_iterations,
@@ -146,9 +152,69 @@ class Session(SessionIntentions):
             kind=kind,
             stream=True,
         )
-        start = await calling(self.feed.offset)
-        ticket = await self._submitted(submit, hold=False)
-        return TurnStream(self, ticket, start)
+        return await self._streamed(submit)
+
+    async def chat(
+        self,
+        message: str,
+        *,
+        from_: Speaker | None = None,
+        history: Sequence[Message | Mapping[str, Any]] | None = None,
+        consumer_suffix: str | None = None,
+        on_tool_call: OnToolCall | None = None,
+        request_id: str | None = None,
+        options: CompletionOptions | None = None,
+        model: str | None = None,
+        on_pause: OnPause = "refuse",
+    ) -> ChatResult:
+        """Say something and get the answer with a history to hand back the next time.
+
+        Args:
+            message: The user's words.
+            from_: Who speaks; ``user`` without.
+            history: What was said before, as messages or ``{"role", "content"}``; not changed.
+                Without one the session's own history counts, and ``updated_history`` holds this
+                exchange alone.
+            consumer_suffix: Text at the end of the system message.
+            on_tool_call: Called with ``{"name", "args", "result"}`` when a call's result is
+                known, once for each; plain or async. What it raises is logged.
+            request_id: Repeating a call with the same one makes no second turn.
+            options: Completion options of this turn.
+            model: ``provider:model`` of this turn.
+            on_pause: What to do when a turn waits for the host.
+
+        Raises:
+            GMIError: The message was refused; ``code`` says why.
+        """
+        before = given_history(history)
+        submit = self._submit(
+            message,
+            request_id=request_id,
+            options=options,
+            model=model,
+            fallback=None,
+            history=before,
+            suffix=consumer_suffix,
+            sender=None,
+            interlocutor=from_,
+            sends="queue",
+            on_pause=on_pause,
+            max_tool_iterations=None,
+            ceiling=None,
+            kind="text",
+            stream=False,
+        )
+        if on_tool_call is None:
+            output = await self._completed(await self._submitted(submit))
+            return result_of(message, output, before)
+        watch = ToolCallWatch(on_tool_call)
+        stream = await self._streamed(submit)
+        await watch.follow(stream)
+        output = await stream.result()
+        if output.tool_calls:
+            rows = [row async for row in self.read("messages", turn=output.turn)]
+            await watch.catch_up([await self._whole(row) for row in rows])
+        return result_of(message, output, before)
 
     async def process_turn_stream(self, content: str | Sequence[Part]) -> AsyncIterator[Chunk]:
         """Say something and yield the turn's chunks, up to its end or its pause."""
@@ -299,6 +365,7 @@ class Session(SessionIntentions):
         history: Sequence[Message] | None,
         suffix: str | None,
         sender: str | None,
+        interlocutor: Speaker | None,
         sends: Sends,
         on_pause: OnPause,
         max_tool_iterations: int | None,
@@ -319,6 +386,7 @@ class Session(SessionIntentions):
             persona=self._persona,
             kind=kind,
             sender=sender,
+            interlocutor=None if interlocutor is None else Interlocutor.of(interlocutor),
             options=options,
             model=model,
             fallback=None if fallback is None else [hop_spec(hop) for hop in fallback],
@@ -333,6 +401,11 @@ class Session(SessionIntentions):
         check_size(submit)
         check_form(submit)
         return submit
+
+    async def _streamed(self, submit: SubmitTurn) -> TurnStream:
+        start = await calling(self.feed.offset)
+        ticket = await self._submitted(submit, hold=False)
+        return TurnStream(self, ticket, start)
 
     async def _submitted(self, submit: SubmitTurn, *, hold: bool = True) -> TurnTicket:
         submit = submit.model_copy(update={"hold": hold})

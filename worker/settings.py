@@ -13,9 +13,14 @@ from pathlib import Path
 from ..activities.gateway.registry import KNOWN_PROVIDERS
 from ..personas.builtin import DEFAULT_PERSONA_ID
 from ..personas.errors import ConfigurationError
+from ..personas.learning import LearningSettings, Switches
 
 TASK_QUEUE = "gmi"
 DATA_DIRECTORY = Path(".gmi")
+
+LEARNING_OFF = ("AGENTOS_LEARNING_OFF", "GMI_LEARNING_OFF")
+LEARNING_FREEZE = ("AGENTOS_LEARNING_FREEZE", "GMI_LEARNING_FREEZE")
+"""Either name of a switch throws it, with the value ``1`` and no other."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,11 @@ class Settings:
             vectors, ``auto`` for the first one that is set up; without it words alone find them.
         offline_delay: ``GMI_OFFLINE_DELAY``: seconds between two words of the offline model.
         cached_sessions: ``GMI_CACHED_SESSIONS``: sessions kept in memory between turns.
+        learning: ``GMI_LEARNING``: ``on``, ``frozen`` or ``off``, the mode of a learning layer for
+            personas that do not say themselves whether they learn; without it they have none.
+        switches: ``AGENTOS_LEARNING_OFF`` or ``GMI_LEARNING_OFF`` switches every learning layer of
+            the process off, ``AGENTOS_LEARNING_FREEZE`` or ``GMI_LEARNING_FREEZE`` freezes it and
+            refuses every self-modification; each when it is ``1``.
         deployment: ``GMI_DEPLOYMENT``: ``name/build``, where workers are versioned; sessions then
             move to the newest build by themselves.
         user: ``GMI_USER``: who speaks on the command line.
@@ -58,6 +68,8 @@ class Settings:
     embedding_model: str | None = None
     offline_delay: float = 0.0
     cached_sessions: int = 1000
+    learning: LearningSettings | None = None
+    switches: Switches = field(default_factory=Switches)
     deployment: tuple[str, str] | None = None
     user: str = "local"
     dev_port: int = 7233
@@ -101,10 +113,31 @@ class Settings:
             cached_sessions=int(
                 _number(env, "GMI_CACHED_SESSIONS", float(defaults.cached_sessions))
             ),
+            learning=_learning(env.get("GMI_LEARNING", "")),
+            switches=learning_switches(env),
             deployment=_deployment(env.get("GMI_DEPLOYMENT", "")),
             user=env.get("GMI_USER", "").strip() or defaults.user,
             dev_port=int(_number(env, "GMI_DEV_PORT", float(defaults.dev_port))),
         )
+
+
+def learning_switches(environ: Mapping[str, str] | None = None) -> Switches:
+    """What the process is told about every learning layer in it."""
+    env = os.environ if environ is None else environ
+    thrown = [
+        next((name for name in names if env.get(name) == "1"), None)
+        for names in (LEARNING_OFF, LEARNING_FREEZE)
+    ]
+    return Switches(off_by=thrown[0], frozen_by=thrown[1])
+
+
+def _learning(value: str) -> LearningSettings | None:
+    mode = value.strip().lower()
+    if not mode:
+        return None
+    if mode not in ("on", "frozen", "off"):
+        raise ConfigurationError(f"GMI_LEARNING is {value!r}; set on, frozen or off.")
+    return LearningSettings.read({"mode": mode})
 
 
 def _listed(value: str) -> tuple[str, ...]:

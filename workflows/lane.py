@@ -11,9 +11,12 @@ from ..personas.errors import SessionBusyError, SessionClosedError, TurnNotFound
 from . import views
 from .core import Core
 from .intending import Intending
+from .mind_calls import Reflected
+from .minding import Minding
 from .pauses import Pauses
 from .policies import STORE
 from .ports import StorePort
+from .reflecting import Reflecting
 from .remembering import Remembering
 from .session_records import SaveSession
 from .state import TurnRecord
@@ -32,16 +35,19 @@ class Lane:
         core: The session.
         pauses: Its paused turns.
         intending: What it means to do later.
+        minding: Its mind.
     """
 
-    def __init__(self, core: Core, pauses: Pauses, intending: Intending) -> None:
+    def __init__(self, core: Core, pauses: Pauses, intending: Intending, minding: Minding) -> None:
         self._core = core
         self._start = core.start
         self._chunks = core.chunks
         self._pauses = pauses
         self._intending = intending
-        self._remembering = Remembering(core)
-        self._loop = TurnLoop(core, self._remembering)
+        self._minding = minding
+        self._remembering = Remembering(core, minding)
+        self._reflecting = Reflecting(core, minding)
+        self._loop = TurnLoop(core, minding, self._remembering, self._reflecting)
         self._end = TurnEnd(core)
         self._held = 0
         self._reserved = False
@@ -55,7 +61,9 @@ class Lane:
         """Run turns and wait for them, until the session closes or is released."""
         core = self._core
         self.describe()
+        self._minding.wake()
         self._remembering.start()
+        self._reflecting.start()
         while True:
             await self._wait_for_work()
             if core.closing:
@@ -75,7 +83,8 @@ class Lane:
                     self._pauses.give_way()
                 if outcome == "rolled":
                     await self._roll()
-            elif core.should_roll():
+            elif core.should_roll() and not self._busy_after:
+                # What follows a turn may take longer than a run that rolls again and again lasts.
                 await self._roll()
             elif self._idle_left() == timedelta(0):
                 if await self._release():
@@ -90,15 +99,15 @@ class Lane:
         timeout = min((left for left in ends if left is not None), default=None)
         if timeout == timedelta(0):
             return
-        remembering = self._remembering.waiting
+        busy_after = self._busy_after
         try:
             await workflow.wait_condition(
                 lambda: (
                     core.closing
                     or self._next_record() is not None
-                    or core.should_roll()
+                    or (core.should_roll() and not self._busy_after)
                     # Only now the session may count as idle.
-                    or (remembering and not self._remembering.waiting)
+                    or (busy_after and not self._busy_after)
                     # Something was noted or cancelled: there is another time to wait for.
                     or self._intending.next_start != next_start
                 ),
@@ -128,7 +137,7 @@ class Lane:
         limit = state.config.idle_timeout
         if limit is None or self._reserved or state.paused or state.queue or state.active:
             return None
-        if self._remembering.waiting or self._intending.next_start is not None:
+        if self._busy_after or self._intending.next_start is not None:
             return None
         left = self._last_work + timedelta(seconds=limit) - workflow.now()
         return max(left, timedelta(0))
@@ -148,6 +157,7 @@ class Lane:
         core = self._core
         core.rolling = True
         await self._remembering.pause()
+        await self._reflecting.pause()
         await core.settled()
         self._chunks.detach()
         while True:
@@ -211,6 +221,7 @@ class Lane:
         core.trace.add("LIFECYCLE", "The session closed.")
         await core.settled()
         await self._remembering.finish()
+        await self._reflecting.pause()
         trace = core.trace.pending()
         await workflow.execute_activity_method(
             StorePort.save_session,
@@ -249,12 +260,21 @@ class Lane:
         core = self._core
         try:
             await workflow.wait_condition(
-                lambda: core.rolling or (not self._remembering.waiting and core.quiet),
+                lambda: core.rolling or (not self._busy_after and core.quiet),
                 timeout=timedelta(seconds=HELD_SECONDS),
             )
         except TimeoutError:
             return False
-        return not self._remembering.waiting and core.quiet
+        return not self._busy_after and core.quiet
+
+    @property
+    def _busy_after(self) -> bool:
+        """Whether something that follows a done turn is not done yet."""
+        return self._remembering.waiting or self._reflecting.waiting
+
+    def reflect(self) -> Reflected:
+        """Run the persona's self-reflection now."""
+        return self._reflecting.reflect()
 
     async def exclusively(self, work: Callable[[], Awaitable[TurnTicket]]) -> TurnTicket:
         """Run ``work`` between two turns.

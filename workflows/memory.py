@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..personas.messages import Usage, Wire
+from .mind_calls import Perceive
 from .steps import At, Feeling, PortModel
 
 
@@ -16,6 +17,7 @@ class Encode(PortModel):
     Attributes:
         org: Organization of the session, or ``""``.
         feeling: What the mind felt at the turn's end.
+        event: What happened, for a turn that was an event; ``importance`` says how much it did.
         patient: Wait for an embedding model that is down. Without it the memories are written
             with their words alone, and a consolidation embeds them later.
     """
@@ -26,6 +28,8 @@ class Encode(PortModel):
     org: str = ""
     persona_digest: str
     feeling: Feeling = Feeling()
+    event: Perceive | None = None
+    importance: float = 0.0
     patient: bool = True
 
 

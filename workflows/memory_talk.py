@@ -56,7 +56,7 @@ async def check_health(core: Core) -> MemoryHealth:
         readable=True,
         now=workflow.now().timestamp(),
     )
-    held = {"item_count": len(state.working_memory), "slots": len(state.slots)}
+    held = {"item_count": len(state.mind.working), "slots": len(state.mind.slots)}
     try:
         answer = await workflow.execute_activity_method(
             MemoryPort.care,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from temporalio import workflow
 
 from ..personas.errors import ValidationError
+from ..personas.mind import Mind
 from .policies import STORE
 from .ports import StorePort
 from .requests import check_config, check_credentials
@@ -72,7 +73,7 @@ def fresh(opened: OpenedSession) -> SessionState:
         trace_seq=opened.trace_seq,
         trace_flushed=opened.trace_seq,
         head=opened.head,
-        working_memory=dict(opened.frozen.rules.imprints),
+        mind=Mind().noted(opened.frozen.rules.imprints),
         branch=opened.head_branch,
         depth=opened.head_depth,
     )

@@ -9,7 +9,7 @@ from pydantic import Field
 from .steps import PortModel
 
 ReadKind = Literal[
-    "session", "turns", "messages", "message", "trace", "usage", "turn", "text", "blob"
+    "session", "turns", "messages", "message", "trace", "usage", "turn", "mind", "text", "blob"
 ]
 
 
@@ -19,7 +19,8 @@ class Read(PortModel):
     Attributes:
         what: What to list.
         session_id: The session; its newest row counts unless ``session_key`` is given.
-        turn: For ``turn``, ``messages``, ``message`` and ``text``: the turn.
+        turn: For ``turn``, ``mind``, ``messages``, ``message`` and ``text``: the turn; without it
+            ``mind`` lists those of all turns.
         step: For ``message``: its step in the turn, as ``messages`` lists it.
         index: For ``message``: its place in the step.
         digest: For ``blob``.

@@ -45,6 +45,25 @@ AFTER_TURN: dict[str, Any] = {
 }
 """What follows a turn has time: a store or an embedding model that is down is waited for."""
 
+
+def model_call_options(deadline: float) -> dict[str, Any]:
+    """Activity options of a call beside the turns.
+
+    Args:
+        deadline: Seconds after which its answer is worth nothing, its retries included.
+    """
+    return {
+        # A little longer than the call takes by itself: then its bill comes back with its end.
+        "schedule_to_close_timeout": timedelta(seconds=deadline + 5),
+        "heartbeat_timeout": timedelta(seconds=3),
+        "retry_policy": RetryPolicy(
+            initial_interval=timedelta(milliseconds=500),
+            backoff_coefficient=2,
+            maximum_interval=timedelta(seconds=10),
+        ),
+    }
+
+
 CONSOLIDATION: dict[str, Any] = {
     "start_to_close_timeout": timedelta(hours=2),
     "heartbeat_timeout": timedelta(seconds=10),

@@ -14,10 +14,11 @@ from typing import TypeVar, get_type_hints
 from temporalio import activity
 
 from .memory import Care, CareAnswer, Encode, Encoded, Maintain, MaintenanceReport
+from .model_calls import CallResult, ModelCall
 from .pages import Page, Read
 from .session_records import Frozen, OpenedSession, OpenSession, RefreshInput, SaveSession
 from .steps import RunStep, StepResult
-from .writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, PutBlobs
+from .writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, KeepMind, PutBlobs
 
 T = TypeVar("T")
 
@@ -29,6 +30,11 @@ class ModelPort(ABC):
     @activity.defn(name="gmi.model.run_step")
     async def run_step(self, request: RunStep) -> StepResult:
         """Record what is new, ask the model once, record its reply."""
+
+    @abstractmethod
+    @activity.defn(name="gmi.model.call")
+    async def call(self, request: ModelCall) -> CallResult:
+        """Ask a model something beside the turns, and read its answer."""
 
 
 class MemoryPort(ABC):
@@ -82,6 +88,11 @@ class StorePort(ABC):
     @activity.defn(name="gmi.store.save_session")
     async def save_session(self, request: SaveSession) -> Done:
         """Record that the session is released or closed."""
+
+    @abstractmethod
+    @activity.defn(name="gmi.store.keep_mind")
+    async def keep_mind(self, request: KeepMind) -> Done:
+        """Keep the mind that a turn left."""
 
     @abstractmethod
     @activity.defn(name="gmi.store.read")

@@ -11,10 +11,11 @@ from .core import Core
 from .failures import info_from_activity
 from .intentions import reminders
 from .memory import Encode, Encoded
+from .minding import Minding
 from .policies import AFTER_TURN
 from .ports import MemoryPort
 from .state import TurnRecord, Unencoded
-from .steps import Feeling, Opened, RecallOrder
+from .steps import Opened, RecallOrder
 
 MAX_WAITING = 64
 """Turns that wait for an embedding model; when more wait, the oldest are written without it."""
@@ -28,10 +29,12 @@ class Remembering:
 
     Args:
         core: The session.
+        minding: Its mind.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, minding: Minding) -> None:
         self._core = core
+        self._minding = minding
         self._work: asyncio.Task[None] | None = None
         self._paused = False
         self._hurried = False
@@ -49,7 +52,10 @@ class Remembering:
             # What was meant to be done is told to a persona without a memory too.
             return RecallOrder(org=core.start.org, reminders=meant) if meant else None
         return RecallOrder(
-            org=core.start.org, feeling=Feeling(), slots=core.state.slots, reminders=meant
+            org=core.start.org,
+            feeling=self._minding.feeling(),
+            slots=list(core.state.mind.slots),
+            reminders=meant,
         )
 
     def took(self, record: TurnRecord, opened: Opened) -> None:
@@ -67,7 +73,7 @@ class Remembering:
             )
         if not core.state.rules.memory:
             return
-        core.state.slots = opened.slots
+        core.state.mind = core.state.mind.but(slots=tuple(opened.slots))
         core.trace.add(
             "DEBUG",
             f"Recalled {len(opened.recalled)} memories.",
@@ -80,8 +86,17 @@ class Remembering:
         state = self._core.state
         if not state.rules.memory or record.kind == "import":
             return
+        happened = record.input.event if record.kind == "event" else None
+        if happened is not None and not (record.perception and record.perception.remembered):
+            return
         state.unencoded.append(
-            Unencoded(turn=record.turn, persona_digest=record.persona_digest, feeling=Feeling())
+            Unencoded(
+                turn=record.turn,
+                persona_digest=record.persona_digest,
+                feeling=self._minding.feeling(),
+                event=happened,
+                importance=record.perception.importance if record.perception else 0.0,
+            )
         )
         self.start()
 
@@ -132,6 +147,8 @@ class Remembering:
             org=core.start.org,
             persona_digest=item.persona_digest,
             feeling=item.feeling,
+            event=item.event,
+            importance=item.importance,
             patient=not hurried,
         )
         try:

@@ -49,6 +49,8 @@ _NOT_PART_OF_THE_INPUT = {
     "ceiling",
 }
 
+_LATER_FIELDS = {"interlocutor", "event"}
+
 
 def turn_id(session: str, request_id: str) -> str:
     """The id of the turn that a request makes in a session."""
@@ -58,6 +60,8 @@ def turn_id(session: str, request_id: str) -> str:
 def input_digest(submit: SubmitTurn) -> str:
     """Digest of what a request asks for; 16 hex characters."""
     data: dict[str, Any] = submit.model_dump(mode="json", exclude=_NOT_PART_OF_THE_INPUT)
+    # Requests of a release that knew neither have to keep their digest.
+    data = {k: v for k, v in data.items() if v is not None or k not in _LATER_FIELDS}
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -84,8 +88,9 @@ def check_form(submit: SubmitTurn) -> None:
     size = encoded_size(settings_of(submit))
     if size > MAX_SETTINGS_BYTES:
         raise MessageTooLargeError(
-            f"The suffix, options, models and sender of the message have {size} bytes and the "
-            f"limit is {MAX_SETTINGS_BYTES}; put long text into the message or the persona.",
+            f"The suffix, interlocutor, options, models and sender of the message have {size} "
+            f"bytes and the limit is {MAX_SETTINGS_BYTES}; put long text into the message or the "
+            "persona.",
             details={"bytes": size, "limit": MAX_SETTINGS_BYTES},
         )
     if submit.request_id is not None and not 0 < len(submit.request_id) <= 200:
@@ -96,7 +101,7 @@ def check_form(submit: SubmitTurn) -> None:
 
 def settings_of(submit: SubmitTurn) -> dict[str, Any]:
     """What a turn carries beside its content, as JSON."""
-    taken = {"suffix", "sender", "options", "model", "fallback"}
+    taken = {"suffix", "sender", "options", "model", "fallback", "interlocutor", "event"}
     return submit.model_dump(mode="json", include=taken, exclude_none=True)
 
 
@@ -229,6 +234,8 @@ class Requests:
                 fallback=submit.fallback,
                 stream=submit.stream,
                 max_tool_iterations=submit.max_tool_iterations,
+                interlocutor=submit.interlocutor,
+                event=submit.event,
                 ceiling=submit.ceiling,
             ),
             created_at=workflow.now(),

@@ -12,9 +12,7 @@ from temporalio.contrib.workflow_streams import WorkflowStream
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from ..personas.errors import GMIError, SessionUserMismatchError, TurnNotFoundError
-from ..personas.memory_health import MemoryHealth
-from ..personas.memory_lifecycle import LifecycleActionResponse, MemoryLifecycleEvent
-from . import memory_talk, views
+from . import views
 from .chunk_log import ChunkLog, first_stream_state
 from .chunks import ChunkBatch
 from .core import Core
@@ -22,16 +20,9 @@ from .decode import MISSING, decode, nothing
 from .failures import error_from_activity, refusal, refusing
 from .history import History
 from .intending import Intending
-from .intention_calls import (
-    CancelIntention,
-    CancelledIntention,
-    Intend,
-    IntentionAck,
-    IntentionList,
-    Notice,
-    NoticeAck,
-)
 from .lane import Lane
+from .mind_handlers import MindHandlers
+from .minding import Minding
 from .opening import open_session
 from .pauses import OVERTAKEN, Pauses
 from .policies import STORE
@@ -58,7 +49,6 @@ from .turns import (
     TurnTicket,
     TurnView,
     UsageView,
-    WorkingMemoryView,
 )
 from .writes import Done
 
@@ -66,7 +56,7 @@ UNUSED_SECONDS = 10
 
 
 @workflow.defn(name="GMISession", sandboxed=False)
-class GMISession:
+class GMISession(MindHandlers):
     """A durable mind: one session of one user with one persona.
 
     Started by update-with-start or signal-with-start; it opens with the first call that it
@@ -99,7 +89,8 @@ class GMISession:
         self._pauses = Pauses(core)
         self._history = History(core)
         self._intending = Intending(core)
-        self._lane = Lane(core, self._pauses, self._intending)
+        self._minding = Minding(core)
+        self._lane = Lane(core, self._pauses, self._intending, self._minding)
 
     @workflow.run
     async def run(self, raw: RawValue = MISSING) -> None:
@@ -271,6 +262,7 @@ class GMISession:
                 core.state.persona_digest = frozen.persona_digest
                 core.state.toolset_digest = frozen.toolset_digest
                 core.state.rules = frozen.rules
+                self._minding.wake()
             core.trace.add(
                 "STATE_CHANGE",
                 f"The session runs persona {frozen.rules.persona}.",
@@ -282,44 +274,6 @@ class GMISession:
                 digest=frozen.persona_digest,
                 warnings=frozen.warnings,
             )
-
-    @workflow.update
-    async def lifecycle_event(self, raw: RawValue = MISSING) -> LifecycleActionResponse:
-        """Say what may happen to a memory."""
-        with refusing():
-            event = decode(raw, MemoryLifecycleEvent)
-            return memory_talk.respond_to(await self._opened(), event)
-
-    @workflow.update
-    async def memory_health(self, raw: RawValue = MISSING) -> MemoryHealth:
-        """Look how the long-term memory fares."""
-        with refusing():
-            nothing(raw, "memory_health")
-            return await memory_talk.check_health(await self._opened())
-
-    @workflow.update
-    async def intend(self, raw: RawValue = MISSING) -> IntentionAck:
-        """Note something to remember later."""
-        with refusing():
-            asked = decode(raw, Intend)
-            await self._opened()
-            return self._intending.intend(asked)
-
-    @workflow.update
-    async def cancel_intention(self, raw: RawValue = MISSING) -> CancelledIntention:
-        """Drop something that was to be remembered later."""
-        with refusing():
-            asked = decode(raw, CancelIntention)
-            await self._opened()
-            return self._intending.cancel(asked)
-
-    @workflow.update
-    async def notice(self, raw: RawValue = MISSING) -> NoticeAck:
-        """An event happened: what was to be remembered at it is due."""
-        with refusing():
-            asked = decode(raw, Notice)
-            await self._opened()
-            return await self._intending.notice(asked)
 
     @workflow.update
     async def settle(self, raw: RawValue = MISSING) -> Settled:
@@ -422,17 +376,6 @@ class GMISession:
     def trace_tail(self) -> TraceTail:
         """The newest entries of the reasoning trace."""
         return self._ready().trace.tail()
-
-    @workflow.query
-    def working_memory(self) -> WorkingMemoryView:
-        """What the mind holds ready."""
-        return views.working_memory(self._ready())
-
-    @workflow.query
-    def list_intentions(self) -> IntentionList:
-        """What is to be remembered later."""
-        self._ready()
-        return self._intending.listed()
 
     @workflow.query
     def usage(self) -> UsageView:

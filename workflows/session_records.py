@@ -7,8 +7,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ..personas.emotion import Traits
 from ..personas.messages import Wire
+from ..personas.metaprompts.triggers import TriggerRule
+from ..personas.mind import TaskContext, UserContext
+from ..personas.mood import MoodSettings
 from ..personas.options import CompletionOptions
+from ..personas.sentiment import SentimentSettings
 from .steps import At, PortModel
 from .trace import TraceEntry
 from .turns import HopSpec
@@ -77,18 +82,44 @@ class OpenSession(PortModel):
     run: str
 
 
+class MindRules(PortModel):
+    """What the workflow needs to keep the mind of a persona.
+
+    Attributes:
+        mood: How its mood moves.
+        sentiment: How it follows the user's words.
+        triggers: When its metaprompts fire, in their order.
+        reflects: It has a self-reflection that can be asked for.
+        emotion: The character that feels; ``None`` for a persona without emotions.
+        user: What it holds of the user at the start.
+        task: What it holds of the task at the start.
+    """
+
+    mood: MoodSettings = MoodSettings()
+    sentiment: SentimentSettings = SentimentSettings()
+    triggers: tuple[TriggerRule, ...] = ()
+    reflects: bool = False
+    emotion: Traits | None = None
+    user: UserContext = UserContext()
+    task: TaskContext = TaskContext()
+
+
 class SessionRules(PortModel):
     """What the workflow itself needs of the frozen persona.
 
     Attributes:
         memory: Whether something is remembered beyond the conversation.
         negotiates: Whether the persona wants a say when a memory is to be deleted.
+        mind: How the persona's mind works.
+        traits: The persona's own HEXACO traits.
         imprints: What a new session's working memory holds, by key.
     """
 
     persona: str
     persona_name: str
     memory: bool = False
+    mind: MindRules = MindRules()
+    traits: dict[str, float] = Field(default_factory=dict)
     negotiates: bool = False
     imprints: dict[str, Any] = Field(default_factory=dict)
     trace_max_entries: int = 500

@@ -12,11 +12,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from temporalio.contrib.workflow_streams import WorkflowStreamState
 
+from ..personas.emotion import Interlocutor
+from ..personas.learning import Binding, TurnLearning
 from ..personas.messages import Message, Part, Usage
+from ..personas.metaprompts.answers import MindPatch
+from ..personas.metaprompts.variables import MindView
+from ..personas.mind import Mind
 from ..personas.options import CompletionOptions
 from ..personas.prospective import Intention
+from .mind_calls import Perceive, Perception
 from .session_records import SessionConfig, SessionRules
-from .steps import Feeling, PlannedCall, Slot, StoredMessage
+from .steps import Feeling, MindBrief, PlannedCall, StoredMessage
 from .trace import TraceEntry
 from .turns import HopSpec, PauseReason, ToolCallView, TurnCard, TurnKind, TurnOutput
 
@@ -53,11 +59,17 @@ class TurnInput(Carried):
     fallback: list[HopSpec] | None = None
     stream: bool = True
     max_tool_iterations: int | None = None
+    interlocutor: Interlocutor | None = None
+    event: Perceive | None = None
     ceiling: int | None = None
 
 
 class ToolResult(Carried):
-    """The answer to one call, as it enters the history."""
+    """The answer to one call, as it enters the history.
+
+    Attributes:
+        patch: What the call changes in the mind.
+    """
 
     call_id: str
     name: str
@@ -65,6 +77,7 @@ class ToolResult(Carried):
     content_ref: str | None = None
     is_error: bool = False
     error: dict[str, Any] | None = None
+    patch: dict[str, Any] | None = None
 
 
 class Pause(Carried):
@@ -95,6 +108,9 @@ class TurnRecord(Carried):
         overtakes: It was sent over a pause, and waits for no later pause of the turns before it.
         remembers: Its opening brought memories to mind, which each of its steps shows.
         reminded: Intentions that its prompt shows.
+        brief: What its prompts are told of the mind.
+        learning: What learning prepared for the turn.
+        perception: What the event left, for a turn that was one.
         made: All calls of the turn as its output shows them, without large arguments.
         iterations: Tool rounds done.
     """
@@ -117,6 +133,9 @@ class TurnRecord(Carried):
     opened: bool = False
     overtakes: bool = False
     remembers: bool = False
+    brief: MindBrief | None = None
+    learning: TurnLearning | None = None
+    perception: Perception | None = None
     reminded: list[str] = Field(default_factory=list)
     start_hop: int = 0
     layout: list[int] = Field(default_factory=list)
@@ -162,11 +181,48 @@ class Answered(Carried):
 
 
 class Unencoded(Carried):
-    """A done turn that is not in long-term memory yet."""
+    """A done turn that is not in long-term memory yet.
+
+    Attributes:
+        event: What happened, for a turn that was an event.
+        importance: Of the event, in [0, 1].
+    """
 
     turn: str
     persona_digest: str
     feeling: Feeling = Feeling()
+    event: Perceive | None = None
+    importance: float = 0.0
+
+
+class PendingMetaprompt(Carried):
+    """A metaprompt that has to run, or runs.
+
+    Attributes:
+        turn: The turn that made it due.
+        kind: What made it due.
+        seq: That turn's sequence; an answer to an event is stale once a newer one was counted.
+        since: When it was queued.
+    """
+
+    id: str
+    turn: str
+    parent: str | None = None
+    branch: str = "main"
+    depth: int = 0
+    kind: Literal["event", "interval", "manual"] = "interval"
+    seq: int = 0
+    persona_digest: str
+    view: MindView = MindView()
+    since: datetime
+
+
+class PendingPatch(Carried):
+    """What a metaprompt wants to change, until the running turn has ended."""
+
+    turn: str
+    cause: str
+    patch: MindPatch
 
 
 class SessionState(Carried):
@@ -204,8 +260,11 @@ class SessionState(Carried):
     usage_by_model: dict[str, Usage] = Field(default_factory=dict)
     turns: int = 0
     signal_warnings: list[str] = Field(default_factory=list)
-    working_memory: dict[str, Any] = Field(default_factory=dict)
-    slots: list[Slot] = Field(default_factory=list)
+    mind: Mind = Mind()
+    mind_kept: str = ""
+    learner: Binding | None = None
+    metaprompts: list[PendingMetaprompt] = Field(default_factory=list)
+    patches: list[PendingPatch] = Field(default_factory=list)
     unencoded: list[Unencoded] = Field(default_factory=list)
     intentions: list[Intention] = Field(default_factory=list)
     intention_digests: dict[str, str] = Field(default_factory=dict)

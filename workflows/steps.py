@@ -7,8 +7,12 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from ..personas.emotion import Interlocutor
+from ..personas.learning import Binding, TurnLearning
 from ..personas.messages import Message, Usage, Wire
+from ..personas.mind import Slot
 from ..personas.options import CompletionOptions
+from ..personas.sentiment import Sentiment
 from .trace import TraceEntry
 from .turns import ErrorInfo, HopSpec, ToolCallView, TurnKind, TurnOutput
 
@@ -83,17 +87,27 @@ class Feeling(PortModel):
     mood: str = "neutral"
 
 
-class Slot(PortModel):
-    """A memory that the mind holds ready, by its id: its words stay in the store.
+class MindBrief(PortModel):
+    """What a prompt is told of the mind.
 
     Attributes:
-        activation: In [0, 1].
-        rehearsals: How often it was recalled while it was held.
+        mood: The mood's word.
+        preferences: The user's, as the prompt knows them.
+        traits: Traits that the host has set, over the persona's.
+        feeling: What is felt, in words; ``None`` for a persona whose feelings never change.
+        happened: What happened since the last message, the newest last.
+        source: Who the newest of it came from.
     """
 
-    trace: str
-    activation: float
-    rehearsals: int = 0
+    mood: str = "neutral"
+    skill_level: str = "novice"
+    complexity: str = "moderate"
+    domain: str = "general"
+    preferences: dict[str, Any] = Field(default_factory=dict)
+    traits: dict[str, float] = Field(default_factory=dict)
+    feeling: str | None = None
+    happened: list[str] = Field(default_factory=list)
+    source: Interlocutor | None = None
 
 
 class Reminder(PortModel):
@@ -125,6 +139,39 @@ class RecallOrder(PortModel):
     reminders: list[Reminder] = Field(default_factory=list)
 
 
+class LearnOrder(PortModel):
+    """What learning has to know to prepare a turn.
+
+    Attributes:
+        org: Organization of the session, or ``""``.
+        binding: What the session was bound to by the turn before; ``None`` at its first.
+        overrides: Traits that the host set in this session, over the persona's.
+        seat: A workflow speaks instead of a user.
+    """
+
+    org: str = ""
+    binding: Binding | None = None
+    overrides: dict[str, float] = Field(default_factory=dict)
+    seat: bool = False
+
+
+class MindFacts(PortModel):
+    """What a tool is told that changes the mind of the session that calls it.
+
+    Attributes:
+        session: The session's key.
+        traits: The traits as they are in force when the round begins, under canonical names.
+        now: The workflow's clock.
+    """
+
+    session: str
+    org: str = ""
+    persona_digest: str
+    toolset_digest: str
+    traits: dict[str, float] = Field(default_factory=dict)
+    now: datetime
+
+
 class Opened(PortModel):
     """What a turn's opening brought to mind.
 
@@ -151,6 +198,8 @@ class OpenTurn(PortModel):
 
     Attributes:
         recall: What to bring to mind; ``None`` when nothing is remembered here.
+        score: Whether the user's words are to be scored.
+        learn: What learning has to know; ``None`` when the persona neither learns nor changes.
     """
 
     seq: int
@@ -166,6 +215,8 @@ class OpenTurn(PortModel):
     toolset_digest: str = ""
     created_at: datetime
     recall: RecallOrder | None = None
+    score: bool = False
+    learn: LearnOrder | None = None
 
 
 class TurnDraft(PortModel):
@@ -196,6 +247,9 @@ class RunStep(PortModel):
         trace: Trace entries since the last write.
         draft: The turn so far; a step that turns out to be the last then ends the turn itself.
         remembers: The turn was opened with something to bring to mind: it is shown in each step.
+        mind: What the prompt is told of the mind; the same in each step of a turn.
+        interlocutor: Who speaks with the persona.
+        learning: What learning prepared at the turn's opening, for its later steps.
     """
 
     at: At
@@ -224,6 +278,9 @@ class RunStep(PortModel):
     trace: list[TraceEntry] = Field(default_factory=list)
     draft: TurnDraft | None = None
     remembers: bool = False
+    mind: MindBrief | None = None
+    interlocutor: Interlocutor | None = None
+    learning: TurnLearning | None = None
 
 
 Effect = Literal["read", "idempotent", "once"]
@@ -243,6 +300,7 @@ class Route(PortModel):
         max_attempts: Attempts of a ``read`` or ``idempotent`` call.
         external: The host runs it.
         approval: The host must allow it first.
+        reads_mind: The tool is told of the mind whose call it is.
     """
 
     activity: str
@@ -254,6 +312,7 @@ class Route(PortModel):
     max_attempts: int = 3
     external: bool = False
     approval: bool = False
+    reads_mind: bool = False
 
 
 class PlannedCall(PortModel):
@@ -302,6 +361,9 @@ class StepResult(PortModel):
         attempt: The activity attempt that served.
         closed: The reply is the turn's answer, and the turn's end is recorded.
         opened: What the turn's opening brought to mind, of its first step.
+        sentiment: How the user's words felt, where the opening asked for it.
+        learning: What learning prepared for the turn, of its first step; ``None`` for a persona
+            that neither learns nor changes itself.
     """
 
     existing: TurnOutput | None = None
@@ -321,6 +383,8 @@ class StepResult(PortModel):
     attempt: int = 1
     closed: bool = False
     opened: Opened | None = None
+    sentiment: Sentiment | None = None
+    learning: TurnLearning | None = None
     prompt_messages: int = 0
     prompt_tokens: int = 0
     left_out: OmittedHistory | None = None
@@ -346,6 +410,8 @@ class ToolCallInput(PortModel):
         arguments: The parsed arguments.
         call_id: The model's id of the call.
         key: The same for every attempt of this call: an idempotency key.
+        learning: The turn's learner and mode, where there is a learning layer.
+        mind: For a tool whose route asks for it.
     """
 
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -356,6 +422,8 @@ class ToolCallInput(PortModel):
     user_id: str
     turn: str
     step: int
+    learning: TurnLearning | None = None
+    mind: MindFacts | None = None
 
 
 class ToolOutcome(PortModel):
@@ -365,6 +433,7 @@ class ToolOutcome(PortModel):
         gmi_tool_outcome: Tells this object from a tool's own JSON.
         ref: The value is large and kept in the store.
         attempt: The attempt that gave it, from 1; ``None`` where nobody said.
+        patch: What changes in the mind of the session; only its workflow applies it.
     """
 
     gmi_tool_outcome: Literal[1] = 1
@@ -373,3 +442,4 @@ class ToolOutcome(PortModel):
     is_error: bool = False
     error: ErrorInfo | None = None
     attempt: int | None = None
+    patch: dict[str, Any] | None = None

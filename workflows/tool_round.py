@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 
+from ..personas.learning import TurnLearning
 from ..personas.messages import Message
 from .core import Core
 from .decode import encoded_size, misfit, undecodable
@@ -33,6 +34,11 @@ from .steps import (
     ToolOutcome,
 )
 from .turns import ErrorInfo, PauseReason
+
+if TYPE_CHECKING:
+    from .minding import Minding
+
+MAX_ERROR_DETAILS = 1024
 
 NOT_RUN = "TOOL_NOT_RUN"
 EXTERNAL_NOT_RUN = "EXTERNAL_TOOL_NOT_RUN"
@@ -63,8 +69,23 @@ def error_result(call: PlannedCall, error: ErrorInfo) -> ToolResult:
         name=call.name,
         content=error_text(call.name, error)[: INLINE_TEXT_BYTES // 2],
         is_error=True,
-        error={"code": error.code, "message": error.message[:1000]},
+        error=small_error(error),
     )
+
+
+def small_error(error: ErrorInfo) -> dict[str, Any]:
+    """An error as the trace and the chunks tell it; large details are left out."""
+    told: dict[str, Any] = {"code": error.code, "message": error.message[:1000]}
+    if error.details and encoded_size(error.details) <= MAX_ERROR_DETAILS:
+        told["details"] = error.details
+    return told
+
+
+def told_learning(record: TurnRecord) -> TurnLearning | None:
+    """What each tool call is told of learning, where there is a layer."""
+    if record.learning is None or record.learning.mode is None:
+        return None
+    return record.learning.told()
 
 
 def not_run(call: PlannedCall, why: str, code: str = NOT_RUN) -> ToolResult:
@@ -143,10 +164,12 @@ class ToolRound:
     Args:
         core: The session.
         record: The turn, in phase ``tools``.
+        minding: The session's mind.
     """
 
-    def __init__(self, core: Core, record: TurnRecord) -> None:
+    def __init__(self, core: Core, record: TurnRecord, minding: Minding) -> None:
         self._core = core
+        self._minding = minding
         self._record = record
         self._lost: list[str] = []
 
@@ -215,6 +238,8 @@ class ToolRound:
             user_id=core.start.user_id,
             turn=record.turn,
             step=record.step - 1,
+            learning=told_learning(record),
+            mind=self._minding.tool_mind(record) if route.reads_mind else None,
         )
         try:
             # Raw, since a foreign tool may return bytes that no converter can read.
@@ -258,8 +283,10 @@ class ToolRound:
                 return error_result(call, outcome.error or fallback), attempt
             if outcome.ref is not None:
                 kept = ToolResult(call_id=call.id, name=call.name, content_ref=outcome.ref)
-                return kept, attempt
-            value = outcome.value
+            else:
+                kept = await value_result(self._core, self._record, call, outcome.value)
+            kept.patch = outcome.patch if not kept.is_error else None
+            return kept, attempt
         return await value_result(self._core, self._record, call, value), attempt
 
     def _read_failure(self, call: PlannedCall, error: ActivityError) -> ToolResult | None:

@@ -305,6 +305,8 @@ class TurnEnd:
             hop=record.start_hop,
             steps=len(record.layout),
             warnings=record.warnings,
+            event=record.input.event,
+            perception=record.perception,
         )
 
 

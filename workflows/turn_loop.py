@@ -18,8 +18,10 @@ from .chunks import ChunkItem, calls_item, usage_content, usage_item
 from .core import Core
 from .drafts import draft_of, joined_text, with_warnings
 from .failures import as_error_info, info_from_activity, root_cause
+from .minding import Minding
 from .policies import STEP
 from .ports import ModelPort
+from .reflecting import Reflecting
 from .remembering import Remembering
 from .state import Pause, TurnRecord
 from .steps import HopFailure, OpenTurn, RunStep, Segment, StepFailure, StepResult
@@ -35,13 +37,19 @@ class TurnLoop:
 
     Args:
         core: The session.
+        minding: Its mind.
         remembering: Its way into long-term memory.
+        reflecting: Its metaprompts.
     """
 
-    def __init__(self, core: Core, remembering: Remembering) -> None:
+    def __init__(
+        self, core: Core, minding: Minding, remembering: Remembering, reflecting: Reflecting
+    ) -> None:
         self._core = core
         self._end = TurnEnd(core)
+        self._minding = minding
         self._remembering = remembering
+        self._reflecting = reflecting
 
     async def run(self, record: TurnRecord) -> Outcome:
         """Carry a turn on from wherever its record stands."""
@@ -56,6 +64,9 @@ class TurnLoop:
             if record.phase == "model":
                 if core.should_roll():
                     return "rolled"
+                if record.kind == "event":
+                    self._happen(record)
+                    return "ended"
                 if not await self._step(record):
                     return "ended"
             elif not await self._round(record):
@@ -63,6 +74,8 @@ class TurnLoop:
 
     def _begin(self, record: TurnRecord) -> None:
         core, state = self._core, self._core.state
+        self._reflecting.apply()
+        record.brief = self._minding.brief()
         record.parent = state.head
         record.branch = state.branch
         record.depth = state.depth + 1
@@ -120,8 +133,25 @@ class TurnLoop:
             self._end.stopped(record)
         else:
             self._end.done(record, request.at.counter if result.closed else None)
-            self._remembering.add(record)
+            self._ended(record)
         return False
+
+    def _happen(self, record: TurnRecord) -> None:
+        """A turn without a model: something happened, and the persona feels it."""
+        event = record.input.event
+        assert event is not None
+        record.new = []
+        record.perception = self._minding.perceive(event, record.turn)
+        self._end.done(record)
+        self._ended(record)
+
+    def _ended(self, record: TurnRecord) -> None:
+        """What follows a done turn, beside whatever comes next."""
+        if record.kind != "event":
+            self._minding.answered()
+        self._remembering.add(record)
+        self._reflecting.after(record)
+        self._minding.keep(record.turn)
 
     def _request(self, record: TurnRecord) -> RunStep:
         core, state = self._core, self._core.state
@@ -147,6 +177,9 @@ class TurnLoop:
             step=record.step,
             opening=None if record.opened else self._opening(record),
             remembers=record.remembers,
+            mind=record.brief,
+            interlocutor=record.input.interlocutor,
+            learning=record.learning,
             path=path(record),
             parent=record.parent,
             partials=record.reads,
@@ -178,13 +211,21 @@ class TurnLoop:
     def _opening(self, record: TurnRecord) -> OpenTurn:
         recall = self._remembering.order(record)
         record.remembers = recall is not None
-        return opened_turn(record).model_copy(update={"recall": recall})
+        score = self._core.state.rules.mind.sentiment.enabled and record.kind == "text"
+        learn = self._minding.learn_order()
+        return opened_turn(record).model_copy(
+            update={"recall": recall, "score": score, "learn": learn}
+        )
 
     def _take(self, record: TurnRecord, result: StepResult) -> None:
         """Record a finished step."""
         core = self._core
         if result.opened is not None:
             self._remembering.took(record, result.opened)
+        if result.learning is not None:
+            self._minding.took_learning(record, result.learning)
+        if result.sentiment is not None:
+            self._minding.heard(record, result.sentiment)
         self._trace_step(record, result)
         items = closing_items(result)
         whole = core.chunks.finish_step(result.attempt, result.chunks, items, result.text)
@@ -290,7 +331,7 @@ class TurnLoop:
     async def _round(self, record: TurnRecord) -> bool:
         """The open tool round; returns whether the turn goes on with another step."""
         core = self._core
-        tools = ToolRound(core, record)
+        tools = ToolRound(core, record, self._minding)
         asked = await tools.run()
         if record.turn in core.stopping:
             self._end.stopped(record)
@@ -307,6 +348,7 @@ class TurnLoop:
         if asked:
             self._pause(record, asked)
             return False
+        self._minding.patch(record)
         self._close_round(record)
         return True
 

@@ -7,13 +7,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ..personas.emotion import Interlocutor
 from ..personas.messages import Message, Part, Usage, Wire
 from ..personas.options import CompletionOptions
+from .mind_calls import Perceive, Perception
 
 TurnStatus = Literal[
     "queued", "running", "waiting", "done", "failed", "stopped", "abandoned", "superseded"
 ]
-TurnKind = Literal["text", "system", "import"]
+TurnKind = Literal["text", "system", "event", "import"]
 Sends = Literal["queue", "refuse"]
 OnPause = Literal["refuse", "answer"]
 PauseReason = Literal["external", "approval", "lost"]
@@ -73,6 +75,8 @@ class SubmitTurn(Wire):
         stream: Whether the model's text reaches the chunk stream piece by piece.
         hold: Whether the call may be held until the turn ends, if that comes soon.
         max_tool_iterations: Tool rounds before the model is asked to answer without tools.
+        interlocutor: Who speaks with the persona: a name, or a name with a description and more.
+        event: What happens, for a turn of kind ``event``: no model is asked.
         ceiling: The highest tier of intentions that this turn may be reminded of; any without.
     """
 
@@ -81,7 +85,7 @@ class SubmitTurn(Wire):
     user_id: str
     session_key: str | None = None
     persona: str | None = None
-    kind: Literal["text", "system"] = "text"
+    kind: Literal["text", "system", "event"] = "text"
     sender: str | None = None
     options: CompletionOptions | None = None
     model: str | None = None
@@ -93,6 +97,8 @@ class SubmitTurn(Wire):
     stream: bool = True
     hold: bool = True
     max_tool_iterations: int | None = Field(default=None, ge=0, le=100)
+    interlocutor: Interlocutor | None = None
+    event: Perceive | None = None
     ceiling: int | None = None
 
 
@@ -126,6 +132,7 @@ class TurnOutput(Wire):
         tool_calls: For a pause the calls that the host answers, else those the turn made.
         usage: Tokens and USD of all steps and of billed failures.
         limit_reached: The tool rounds ran out and the model was asked to answer without tools.
+        event: What happened, for a turn of kind ``event``, and ``perception`` what it left.
         write_counter: The store holds the turn once its counter is at least this.
     """
 
@@ -146,6 +153,8 @@ class TurnOutput(Wire):
     hop: int = 0
     steps: int = 0
     warnings: list[str] = Field(default_factory=list)
+    event: Perceive | None = None
+    perception: Perception | None = None
     write_counter: int = 0
 
 

@@ -120,10 +120,10 @@ def usage(core: Core) -> UsageView:
 def working_memory(core: Core) -> WorkingMemoryView:
     """Answer of ``working_memory``."""
     return WorkingMemoryView(
-        values=core.state.working_memory,
+        values=core.state.mind.working,
         slots=[
             HeldMemory(trace=slot.trace, activation=slot.activation, rehearsals=slot.rehearsals)
-            for slot in core.state.slots
+            for slot in core.state.mind.slots
         ],
     )
 

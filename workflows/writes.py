@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from ..personas.messages import Message
+from ..personas.mind import Mind
 from .steps import At, OpenTurn, PortModel, StoredMessage
 from .trace import TraceEntry
 from .turns import TurnOutput, TurnStatus
@@ -95,6 +96,13 @@ class BlobRefs(PortModel):
     """Digests in the order of the values, then of the data."""
 
     digests: list[str]
+
+
+class KeepMind(PortModel):
+    """Input of ``gmi.store.keep_mind``: the mind that a turn left."""
+
+    at: At
+    mind: Mind
 
 
 class Done(PortModel):

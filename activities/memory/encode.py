@@ -59,6 +59,21 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class Happened:
+    """That a turn was an event, not something that was said.
+
+    Attributes:
+        type: What kind of event.
+        source: Who or what it came from.
+        importance: How much it moved the persona, in [0, 1].
+    """
+
+    type: str
+    source: str
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
     """What an encoding needs to know of the mind.
 
@@ -67,12 +82,14 @@ class Moment:
         traits: HEXACO values in [0, 1].
         affect: What the mind felt.
         mood: The mood's word.
+        happened: The turn was an event.
     """
 
     settings: MemorySettings
     traits: Mapping[str, float]
     affect: Affect
     mood: str = "neutral"
+    happened: Happened | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +274,15 @@ def drafted(turn: FinishedTurn, owner: Owner, moment: Moment) -> list[Trace]:
     """The traces of a turn: what the user said under the user, the reply under the thread."""
     found: list[Trace] = []
     thread = Scope("thread", turn.session)
+    happened = moment.happened
     parts: list[tuple[str, str, Scope, TraceType, SourceType]] = [
-        ("user", turn.said, owner.user_scope(turn.session), "episodic", "user_statement"),
+        (
+            "user" if happened is None else "event",
+            turn.said,
+            owner.user_scope(turn.session),
+            "episodic",
+            "user_statement" if happened is None else "observation",
+        ),
         ("assistant", turn.answered, thread, "semantic", "agent_inference"),
     ]
     for role, text, scope, type_, source in parts:
@@ -287,14 +311,19 @@ def drafted(turn: FinishedTurn, owner: Owner, moment: Moment) -> list[Trace]:
                 depth=turn.depth,
                 role=role,
                 persona_id=owner.persona_id,
-                tags=tuple(dict.fromkeys(tag for tag in (role, owner.persona_id) if tag)),
+                tags=tags_of(role, owner, happened),
                 entities=tuple(entities_of(content)),
                 affect=encoding.affect,
                 intensity=encoding.intensity,
                 mood=moment.mood,
                 strength=encoding.strength,
                 stability=encoding.stability,
-                importance=encoding.importance,
+                importance=(
+                    encoding.importance
+                    if happened is None
+                    else max(encoding.importance, happened.importance)
+                ),
+                source_id=happened.source if happened is not None else "",
                 last_access=turn.ended_at,
                 created_at=turn.ended_at,
                 updated_at=turn.ended_at,
@@ -302,6 +331,14 @@ def drafted(turn: FinishedTurn, owner: Owner, moment: Moment) -> list[Trace]:
             )
         )
     return found
+
+
+def tags_of(role: str, owner: Owner, happened: Happened | None) -> tuple[str, ...]:
+    """A trace's tags, each once."""
+    named = [role, owner.persona_id]
+    if happened is not None:
+        named += [happened.type, happened.source]
+    return tuple(dict.fromkeys(tag for tag in named if tag))
 
 
 def fitted(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...personas.errors import GMIError, StoreError
 from ...personas.memory import MemorySettings
 from ...personas.messages import Message
+from ...personas.mind import Slot
 from ...personas.schema import Persona
 from ...workflows.memory import Encode, Encoded
-from ...workflows.steps import Feeling, Opened, RecallOrder, Reminder, RunStep, Slot
+from ...workflows.steps import Feeling, Opened, RecallOrder, Reminder, RunStep
 from ..asking import Asker
 from ..embedders.embedder import Embedder
 from ..store.protocol import History
@@ -21,7 +22,7 @@ from . import slots as working
 from .cache import ScopeCache
 from .context import MemoryContext, Shown, assemble_context
 from .cues import Cues
-from .encode import Encoder, Moment, Owner
+from .encode import Encoder, Happened, Moment, Owner
 from .hyde import imagining
 from .index import SearchFilter
 from .modulation import modulated
@@ -157,6 +158,10 @@ class Memories:
             return await self._tell(request, persona, turn, attempt)
         owner = Owner(request.user_id, request.org, persona.id)
         moment = Moment(settings, persona.hexaco, affect_of(request.feeling), request.feeling.mood)
+        if request.event is not None:
+            turn = replace(turn, said=request.event.message)
+            happened = Happened(request.event.type, request.event.source.name, request.importance)
+            moment = replace(moment, happened=happened)
         encoder = self.engine(settings).encoder
         done = await encoder.encode(at, turn, owner, moment, patient=request.patient)
         return Encoded(

@@ -7,8 +7,9 @@ has one. What a recall changes is applied when its turn is encoded.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -403,34 +404,34 @@ def _alike(
     pool: _Pool, returned: Sequence[int], rest: Sequence[int], indexes: Sequence[ScopeIndex]
 ) -> dict[str, float]:
     """How like each memory of ``rest`` is to the most similar one that was remembered."""
-    kept = [_meaning(pool.traces[i], indexes) for i in returned]
+    kept = [_Meaning(pool.traces[i], indexes) for i in returned]
     model = indexes[0].model if indexes else None
     found: dict[str, float] = {}
     for i in rest:
-        mine = _meaning(pool.traces[i], indexes)
-        near = (_similarity(mine, other, model) for other in kept)
-        found[pool.traces[i].id] = max(near, default=0.0)
+        mine = _Meaning(pool.traces[i], indexes)
+        found[mine.id] = max((mine.likeness_to(other, model) for other in kept), default=0.0)
     return found
 
 
-def _meaning(
-    trace: Trace, indexes: Sequence[ScopeIndex]
-) -> tuple[NDArray[np.float32] | None, Collection[str]]:
-    for index in indexes:
-        row = index.row(trace.id)
-        if row is not None:
-            vector = index.vectors.get(row) if index.vectors is not None else None
-            return vector, tokenize(trace.content)
-    return None, ()
+class _Meaning:
+    """What a memory is compared by: its vector, or where one has none, its words."""
 
+    def __init__(self, trace: Trace, indexes: Sequence[ScopeIndex]) -> None:
+        self.id = trace.id
+        self._content = trace.content
+        self._vector: NDArray[np.float32] | None = None
+        for index in indexes:
+            row = index.row(trace.id)
+            if row is not None and index.vectors is not None:
+                self._vector = index.vectors.get(row)
 
-def _similarity(
-    one: tuple[NDArray[np.float32] | None, Collection[str]],
-    other: tuple[NDArray[np.float32] | None, Collection[str]],
-    model: str | None,
-) -> float:
-    """The likeness of two memories; without vectors the share of words that they have in common."""
-    if one[0] is not None and other[0] is not None:
-        return likeness(float(one[0] @ other[0]), model)
-    mine, theirs = set(one[1]), set(other[1])
-    return len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(tokenize(self._content))
+
+    def likeness_to(self, other: _Meaning, model: str | None) -> float:
+        """The likeness of the vectors, or the share of the words that both have."""
+        if self._vector is not None and other._vector is not None:
+            return likeness(float(self._vector @ other._vector), model)
+        either = self.words | other.words
+        return len(self.words & other.words) / len(either) if either else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
@@ -15,6 +15,8 @@ from .tables import messages, turns
 
 _LONG_TURN = 64
 """A turn of more messages than this is not loaded whole when a part of it is enough."""
+
+_LAST_STEP = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,9 @@ _on_segment = (
 )
 _by_id = select(*_facts).where(
     turns.c.session == bindparam("s"), turns.c.turn.in_(bindparam("ids", expanding=True))
+)
+_place = select(*_facts, turns.c.branch).where(
+    turns.c.session == bindparam("s"), turns.c.turn == bindparam("t")
 )
 _whole = (
     select(messages.c.turn, messages.c.step, messages.c.idx, messages.c.body)
@@ -131,6 +136,25 @@ def load_history(conn: Connection, at: At, *, step: int, shown: Shown) -> Histor
         left_out=left_out,
         turns=complete,
     )
+
+
+def conversation(conn: Connection, at: At, shown: Shown) -> list[Message]:
+    """The newest messages up to the end of a turn that is not hidden, oldest first."""
+    own = conn.execute(_place, {"s": at.session, "t": at.turn}).first()
+    if own is None or own.hidden:
+        return []
+    before = Shown([], None, [], shown.limit)
+    if own.parent is not None and own.kind != "import":
+        # The turn itself is read with its messages, so what stands before it ends ahead of it.
+        path = [
+            Segment(branch=part.branch, depth=min(part.depth, own.depth - 1))
+            if part.branch == own.branch
+            else part
+            for part in shown.path
+        ]
+        before = replace(before, path=path, parent=own.parent)
+    found = load_history(conn, at, step=_LAST_STEP, shown=before)
+    return [*found.earlier, *found.turn][-shown.limit :]
 
 
 def _turns_shown(

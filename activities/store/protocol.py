@@ -270,6 +270,18 @@ class Store(Protocol):
         """
         ...
 
+    async def conversation(self, at: At, shown: Shown) -> list[Message]:
+        """The newest messages up to the end of a turn, oldest first.
+
+        Nothing of a hidden turn is among them, and none when the turn itself is hidden or unknown.
+
+        Args:
+            at: The turn.
+            shown: The path that ends with it, or before it; the turn's own parent is on it. The
+                limit holds for all messages together.
+        """
+        ...
+
     async def import_history(
         self,
         at: At,
@@ -291,6 +303,10 @@ class Store(Protocol):
         """
         ...
 
+    async def keep_mind(self, at: At, mind: dict[str, Any]) -> None:
+        """Keep the mind that a turn left; an older one never replaces a newer one."""
+        ...
+
     async def read(self, request: Read) -> Page:
         """A page of at most 256 KB.
 
@@ -301,6 +317,8 @@ class Store(Protocol):
         - ``trace``: the entries, of one turn when it is given.
         - ``usage``: the ledger, of one turn when it is given.
         - ``turn``: one item, the turn with its output.
+        - ``mind``: one item, the mind that a turn left, where it left one of its own; without a
+          turn, those of all turns, oldest first.
         - ``text``: what the assistant said in one turn, in pieces that follow each other.
         - ``blob``: a kept value in base64, in pieces that follow each other.
 

@@ -13,9 +13,10 @@ from ...workflows.pages import Page, Read
 from ...workflows.turns import TurnOutput
 from .conversation import conversation_rows
 from .engine import Database
+from .minds import mind_of
 from .pages import Item, cursor, fill, read_cursor, read_time
 from .pieces import blob_page, message_page, text_page
-from .tables import messages, sessions, trace, turns, usage
+from .tables import messages, minds, sessions, trace, turns, usage
 
 POLL_SECONDS = 0.02
 """Pause between two looks at the session's write counter."""
@@ -61,6 +62,10 @@ def _session(conn: Connection, request: Read) -> Row[Any]:
 def _page(conn: Connection, request: Read, session: Row[Any]) -> Page:
     if request.what == "session":
         return Page(items=[_session_item(session)])
+    if request.what == "mind" and request.turn is not None:
+        turn = _turn(conn, session.session, request.turn)
+        kept = mind_of(conn, session.session, turn.turn)
+        return Page(items=[] if kept is None else [{"turn": turn.turn, "mind": kept}])
     if request.what == "text":
         return text_page(conn, request, _turn(conn, session.session, request.turn))
     if request.what == "message":
@@ -71,7 +76,13 @@ def _page(conn: Connection, request: Read, session: Row[Any]) -> Page:
         item = _turn_item(turn) | {"output": output}
         items, _ = fill([("", item)], 1)
         return Page(items=items)
-    lists = {"turns": _turns, "messages": _messages, "trace": _trace, "usage": _usage}
+    lists = {
+        "turns": _turns,
+        "messages": _messages,
+        "mind": _minds,
+        "trace": _trace,
+        "usage": _usage,
+    }
     found = lists[request.what](conn, request, session)
     items, following = fill(found, request.limit)
     return Page(items=items, next=following)
@@ -137,6 +148,29 @@ def _turns(conn: Connection, request: Read, session: Row[Any]) -> Found:
     query = query.order_by(turns.c.seq, turns.c.turn).limit(request.limit + 1)
     rows = conn.execute(query)
     return [(cursor(row.seq, row.turn), _turn_item(row)) for row in rows]
+
+
+def _minds(conn: Connection, request: Read, session: Row[Any]) -> Found:
+    query = (
+        select(turns.c.seq, turns.c.turn, turns.c.created_at, minds.c.data)
+        .join(minds, (minds.c.session == turns.c.session) & (minds.c.turn == turns.c.turn))
+        .where(turns.c.session == session.session)
+    )
+    if place := read_cursor(request.after, int, str):
+        query = query.where(tuple_(turns.c.seq, turns.c.turn) > tuple_(*place))
+    query = query.order_by(turns.c.seq, turns.c.turn).limit(request.limit + 1)
+    return [
+        (
+            cursor(row.seq, row.turn),
+            {
+                "turn": row.turn,
+                "seq": row.seq,
+                "created_at": row.created_at.isoformat(),
+                "mind": row.data,
+            },
+        )
+        for row in conn.execute(query)
+    ]
 
 
 def _messages(conn: Connection, request: Read, session: Row[Any]) -> Found:

@@ -11,7 +11,12 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from ...personas.errors import ConfigurationError
+from .learning import tables as learning_tables
+from .memory import tables as memory_tables
 from .tables import metadata
+
+PARTS = (learning_tables, memory_tables)
+"""Modules with tables of their own; imported, so that the metadata is whole for whoever asks."""
 
 _LOCK = 0x676D69
 """Key of PostgreSQL's advisory lock that migrations hold."""

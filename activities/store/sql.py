@@ -16,7 +16,7 @@ from ...workflows.steps import At, OpenTurn
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import TurnOutput, TurnStatus
 from ...workflows.writes import PlacedMessage
-from . import blobs, endings, imports, ledger, reads, sessions, steps
+from . import blobs, endings, history, imports, ledger, minds, reads, sessions, steps
 from .engine import BUSY_TIMEOUT, Database, connect, is_locked
 from .protocol import Begun, Closing, SessionRow, Shown, UsageRow
 from .schema import is_current, upgrade
@@ -185,6 +185,10 @@ class SQLStore:
             )
         )
 
+    async def conversation(self, at: At, shown: Shown) -> list[Message]:
+        """See :meth:`Store.conversation`."""
+        return await self._db.read(lambda conn: history.conversation(conn, at, shown))
+
     async def import_history(
         self,
         at: At,
@@ -207,6 +211,10 @@ class SQLStore:
                 entries=trace,
             )
         )
+
+    async def keep_mind(self, at: At, mind: dict[str, Any]) -> None:
+        """See :meth:`Store.keep_mind`."""
+        await self._db.write(lambda conn: minds.keep_mind(conn, at, mind))
 
     async def read(self, request: Read) -> Page:
         """See :meth:`Store.read`."""

@@ -233,6 +233,15 @@ trace = Table(
     Column("at", UtcTime, nullable=False),
 )
 
+minds = Table(
+    "minds",
+    metadata,
+    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
+    Column("turn", Text, primary_key=True),
+    Column("data", JsonText, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+)
+
 usage = Table(
     "usage",
     metadata,

@@ -60,7 +60,7 @@ def evaluate(expression: str) -> Number:
 
 def _value(node: ast.expr) -> Number:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return _bounded(node.value)
+        return bounded(node.value)
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
         return _CONSTANTS[node.id]
     if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
@@ -68,20 +68,26 @@ def _value(node: ast.expr) -> Number:
     if isinstance(node, ast.BinOp):
         left, right = _value(node.left), _value(node.right)
         if isinstance(node.op, ast.Pow):
-            return _power(left, right)
+            return power(left, right)
         if type(node.op) in _BINARY:
-            return _bounded(_BINARY[type(node.op)](left, right))
+            return bounded(_BINARY[type(node.op)](left, right))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         function = _FUNCTIONS.get(node.func.id)
         if function is not None:
-            return _bounded(function(*[_value(argument) for argument in node.args]))
+            return bounded(function(*[_value(argument) for argument in node.args]))
     raise ToolError(
         f"{ast.unparse(node)!r} is not allowed; use numbers, + - * / // % **, parentheses, "
         f"{', '.join(_CONSTANTS)} and {', '.join(sorted(_FUNCTIONS))}"
     )
 
 
-def _power(base: Number, exponent: Number) -> Number:
+def power(base: Number, exponent: Number) -> Number:
+    """A power that is no larger than other values may be.
+
+    Raises:
+        OverflowError: It is too large.
+        ValueError: It is no real number.
+    """
     whole = isinstance(base, int) and isinstance(exponent, int) and exponent >= 0
     # Checked before it is worked out: that alone could take for ever.
     if whole and abs(base) > 1 and int(base).bit_length() * exponent > 2 * MAX_BITS:
@@ -89,16 +95,27 @@ def _power(base: Number, exponent: Number) -> Number:
     value = base**exponent
     if isinstance(value, complex):
         raise ValueError("the root of a negative number is not real")
-    return _bounded(value)
+    return bounded(value)
 
 
-def _round(value: Number, digits: int = 0) -> Number:
+def rounded(value: Number, digits: int = 0) -> Number:
+    """A number rounded to so many digits.
+
+    Raises:
+        ValueError: These are too many digits.
+    """
     if abs(digits) > MAX_DIGITS:
         raise ValueError(f"it rounds to {digits} digits and the limit is {MAX_DIGITS}")
     return round(value, digits) if digits else round(value)
 
 
-def _bounded(value: Any) -> Number:
+def bounded(value: Any) -> Number:
+    """The value, when it is a number of bearable size.
+
+    Raises:
+        OverflowError: It is too large.
+        ValueError: It is not a finite number.
+    """
     if isinstance(value, int):
         if value.bit_length() > MAX_BITS:
             raise OverflowError(f"a number has over {MAX_BITS} bits")
@@ -114,6 +131,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor": math.floor,
     "max": max,
     "min": min,
-    "round": _round,
+    "round": rounded,
     "sqrt": math.sqrt,
 }

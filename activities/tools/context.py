@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...personas.learning import TurnLearning
+from ...workflows.steps import MindFacts
+
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
@@ -19,6 +22,8 @@ class ToolContext:
         call_id: The model's id of the call.
         key: Idempotency key: the same for every attempt of this call, and of no other call.
         attempt: This attempt, from 1.
+        learning: The turn's learner and mode; ``None`` where there is no learning layer.
+        mind: What a tool is told that changes the mind; ``None`` for every other tool.
     """
 
     session_id: str
@@ -28,3 +33,5 @@ class ToolContext:
     call_id: str
     key: str
     attempt: int
+    learning: TurnLearning | None = None
+    mind: MindFacts | None = None

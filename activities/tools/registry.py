@@ -74,8 +74,13 @@ class Tool:
         execution: Literal["internal", "external"] = "internal",
         task_queue: str | None = None,
         schedule_timeout: float | None = None,
+        reads_mind: bool = False,
     ) -> Tool:
-        """Make a tool of a function or a bound method; the arguments are those of :func:`tool`."""
+        """Make a tool of a function or a bound method.
+
+        The arguments are those of :func:`tool`; with ``reads_mind`` its context tells of the mind
+        whose call it is.
+        """
         tool_name: str = getattr(function, "__name__", "") if name is None else name
         check_name(tool_name)
         signature = Signature(function, tool_name)
@@ -96,7 +101,7 @@ class Tool:
                 external=execution == "external",
                 task_queue=task_queue,
                 schedule_timeout=schedule_timeout,
-            ),
+            ).model_copy(update={"reads_mind": reads_mind}),
             function=None if execution == "external" else function,
             module=getattr(function, "__module__", None) or "",
         )

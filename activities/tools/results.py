@@ -50,13 +50,18 @@ async def outcome_of(value: Any, store: BlobStore, name: str) -> ToolOutcome:
     or over 2 MB, is an error result: to run the tool again would not help.
 
     Args:
-        value: What the tool returned.
+        value: What the tool returned; a :class:`ToolOutcome` that carries a patch keeps it.
         store: Keeps large results.
         name: The tool's name.
 
     Raises:
         StoreError: The store failed, and the result is too large to go without it.
     """
+    if isinstance(value, ToolOutcome):
+        if value.is_error:
+            return value
+        made = await outcome_of(value.value, store, name)
+        return made if made.is_error else made.model_copy(update={"patch": value.patch})
     # A large result takes long to encode, and every session shares the loop.
     encoded = await in_thread(lambda: encode(value), name)
     if isinstance(encoded, ErrorInfo):

@@ -85,7 +85,7 @@ class _Runner:
         except Exception as error:
             raise failure_of(error, retry=True) from None
         try:
-            value = await self._call(args, kwargs)
+            value = await invoke(self._function, self._name, args, kwargs)
             return await outcome_of(value, self._store, self._name)
         # SystemExit would end the worker.
         except (Exception, SystemExit) as error:
@@ -105,18 +105,27 @@ class _Runner:
             )
         return arguments
 
-    async def _call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if inspect.iscoroutinefunction(self._function):
-            return await self._function(*args, **kwargs)
-        value = await in_thread(lambda: self._function(*args, **kwargs), self._name)
-        # A sync wrapper may hand on what an async function returned.
-        return await value if inspect.isawaitable(value) else value
-
     def _cancelled(self, error: BaseException) -> BaseException:
         details = activity.cancellation_details()
         if details is not None and details.worker_shutdown:
             return shutdown_failure(f"The worker shut down while the tool {self._name} ran.")
         return error if isinstance(error, asyncio.CancelledError) else asyncio.CancelledError()
+
+
+async def invoke(function: Function, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a tool's function: an async one on the event loop, any other in a thread.
+
+    Args:
+        function: The function.
+        name: The tool's name.
+        args: Its positional values.
+        kwargs: Its named values.
+    """
+    if inspect.iscoroutinefunction(function):
+        return await function(*args, **kwargs)
+    value = await in_thread(lambda: function(*args, **kwargs), name)
+    # A sync wrapper may hand on what an async function returned.
+    return await value if inspect.isawaitable(value) else value
 
 
 def _context(request: ToolCallInput) -> ToolContext:
@@ -128,6 +137,8 @@ def _context(request: ToolCallInput) -> ToolContext:
         call_id=request.call_id,
         key=request.key,
         attempt=activity.info().attempt,
+        learning=request.learning,
+        mind=request.mind,
     )
 
 

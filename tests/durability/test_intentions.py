@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -58,13 +58,6 @@ class Months:
         await process.start()
         return process
 
-    async def another_worker(self, session: Session) -> None:
-        """Kill the worker, and start another one that takes over the session."""
-        self.workers[-1].kill()
-        await self.worker()
-        # This server asks the dead worker still, until it gave it a task in vain.
-        await session.initialize()
-
     async def pass_by(self, duration: timedelta) -> None:
         await self.environment.sleep(duration)
 
@@ -93,21 +86,15 @@ async def own_turns(session: Session, count: int) -> list[TurnCard]:
             await asyncio.sleep(0.05)
 
 
-async def test_an_intention_in_ninety_days_starts_one_turn_though_its_worker_was_killed(
-    months: Months,
-) -> None:
+async def test_an_intention_in_ninety_days_starts_one_turn(months: Months) -> None:
     # Each run continues as new as soon as it has done anything.
     session = months.client.session("patient", config=SessionConfig(roll_events=1))
     assert (await asyncio.wait_for(session.send("good morning"), 60)).status == "done"
     began = await months.environment.get_current_time()
     at = began + 90 * DAY
     await session.intend("renew the passport", at=at, then="turn", id="passport")
-    await months.pass_by(30 * DAY)
     await session.intend("not yet", event="never")
-    await months.another_worker(session)
-    assert next(item.id for item in await session.intentions()) == "passport"
-    assert len((await session.list_turns()).turns) == 1
-    await months.pass_by(59 * DAY)
+    await months.pass_by(89 * DAY)
     assert len((await session.list_turns()).turns) == 1
     await months.pass_by(2 * DAY)
     [turn] = await own_turns(session, 1)
@@ -121,6 +108,25 @@ async def test_an_intention_in_ninety_days_starts_one_turn_though_its_worker_was
     said = [m.text for m in await session.get_conversation_history() if m.role == "system"]
     assert len(said) == 1
     assert said[0].endswith("renew the passport")
+
+
+async def test_a_time_whose_worker_was_killed_before_it_starts_one_turn_on_another(
+    stage: Stage,
+) -> None:
+    stage.model.on("tick", Text("tack"))
+    session = stage.session(roll_events=1)
+    await session.send("tick")
+    await session.settle()
+    at = datetime.now(UTC) + timedelta(seconds=4)
+    await session.intend("ring the bell", at=at, then="turn")
+    stage.workers[0].kill()
+    assert datetime.now(UTC) < at
+    await stage.worker()
+    [turn] = await own_turns(session, 1)
+    assert turn.status == "done"
+    assert turn.created_at >= at
+    assert [row["kind"] for row in await session.turns()] == ["text", "system"]
+    assert await session.intentions() == []
 
 
 async def test_a_weekly_intention_comes_four_times_in_twenty_eight_days(months: Months) -> None:

@@ -57,7 +57,71 @@ PERSONAS: list[dict[str, Any]] = [
         "baseSystemPrompt": "BASE",
         "memoryConfig": {"enabled": True, "lifecycleConfig": {"negotiationEnabled": True}},
     },
+    {
+        "id": "feeling",
+        "baseSystemPrompt": "BASE",
+        "emotionConfig": {"enabled": True},
+        "personalityTraits": {"emotionality": 0.7},
+        "memoryConfig": {"enabled": True, "cognitiveMechanisms": {}},
+        "toolIds": ["echo", "flaky"],
+    },
+    {
+        "id": "attentive",
+        "baseSystemPrompt": "BASE",
+        "personalityTraits": {"openness": 0.5},
+        "sentimentTracking": {"enabled": True, "presets": ["frustration_recovery"]},
+        "moodAdaptation": {"enabled": True, "sensitivityFactor": 1},
+        "contextualPromptElements": [
+            {"id": "soft", "content": "TREAD SOFTLY", "criteria": {"mood": "empathetic"}},
+            {
+                "id": "expert",
+                "content": "SKIP THE BASICS",
+                "criteria": {"userSkillLevel": "expert"},
+            },
+        ],
+        # In few words: longer ones would hold words that scripts of other tests wait for.
+        "metaPrompts": [
+            {
+                "id": "gmi_frustration_recovery",
+                "promptTemplate": "INNER {{consecutive_frustration}} {{recent_conversation}}",
+                "trigger": {"type": "event_based", "eventName": "user_frustrated"},
+                "outputSchema": {"required": ["recoveryStrategy"]},
+            },
+            {
+                "id": "gmi_self_trait_adjustment",
+                "promptTemplate": "INNER {{recent_conversation}}",
+                "trigger": {"type": "manual"},
+            },
+        ],
+    },
     {"id": "changing", "baseSystemPrompt": "FIRST VERSION"},
+    *(
+        {
+            "id": name,
+            "baseSystemPrompt": "BASE",
+            "personalityTraits": {"openness": 0.9, "extraversion": 0.64, "agreeableness": 0.5},
+            "toolIds": ["echo", "charge", "meet"],
+            "learning": learning,
+            "emergent": {
+                "selfImprovement": {"enabled": True},
+                "skills": [
+                    {"id": "chess", "name": "Chess", "category": "games", "enabled": True},
+                    {
+                        "id": "go",
+                        "name": "Go",
+                        "category": "games",
+                        "instructions": "PLAY AWAY FROM THICKNESS",
+                    },
+                ],
+            },
+        }
+        for name, learning in (
+            ("learning", {"traits": True}),
+            ("learning-frozen", {"mode": "frozen", "traits": True, "agentKey": "learning"}),
+            ("learning-off", {"mode": "off", "traits": True, "agentKey": "learning"}),
+            ("unlayered", False),
+        )
+    ),
 ]
 
 _names = itertools.count(1)

@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from gmi.personas.prompt import split_background
+
 from .word_vectors import word_vector
 
 
@@ -172,7 +174,7 @@ class ScriptedModel:
                     results = _tool_results(message)
                     after += results
                     if not results:
-                        said = json.dumps(message["content"], ensure_ascii=False)
+                        said = _own_words(message["content"])
                         break
             return said is not None and text in said and after == calls
 
@@ -425,6 +427,17 @@ class ScriptedModel:
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
         await writer.drain()
+
+
+def _own_words(content: Any) -> str:
+    """What the user says, without what was remembered for it."""
+    if isinstance(content, str):
+        return json.dumps(split_background(content)[1], ensure_ascii=False)
+    parts = [
+        {**part, "text": split_background(part["text"])[1]} if "text" in part else part
+        for part in content or []
+    ]
+    return json.dumps(parts, ensure_ascii=False)
 
 
 def _tool_results(message: dict[str, Any]) -> int:

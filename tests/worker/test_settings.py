@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gmi.personas.errors import ConfigurationError
+from gmi.personas.learning import LearningSettings, Switches
 from gmi.worker import Settings
 
 
@@ -30,6 +31,7 @@ def test_every_variable_is_read() -> None:
             "GMI_MODEL_IDLE_TIMEOUT": "8.5",
             "GMI_CACHED_SESSIONS": "9",
             "GMI_DEPLOYMENT": "minds/7",
+            "GMI_LEARNING": "frozen",
             "UNRELATED": "x",
         }
     )
@@ -45,6 +47,8 @@ def test_every_variable_is_read() -> None:
     assert settings.idle_timeout == 8.5
     assert settings.cached_sessions == 9
     assert settings.deployment == ("minds", "7")
+    assert settings.learning == LearningSettings(mode="frozen")
+    assert settings.switches == Switches()
 
 
 def test_keys_are_not_shown_when_settings_are_printed() -> None:
@@ -59,8 +63,27 @@ def test_keys_are_not_shown_when_settings_are_printed() -> None:
         ("GMI_MODEL_IDLE_TIMEOUT", "-1"),
         ("GMI_CREDENTIALS", "NOT_SET"),
         ("GMI_DEPLOYMENT", "only-a-name"),
+        ("GMI_LEARNING", "sometimes"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_by_its_name(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=name):
         Settings.from_environment({name: value})
+
+
+@pytest.mark.parametrize("name", ["AGENTOS_LEARNING_OFF", "GMI_LEARNING_OFF"])
+def test_learning_is_switched_off_under_either_name(name: str) -> None:
+    switches = Settings.from_environment({name: "1"}).switches
+    assert (switches.off_by, switches.frozen) == (name, False)
+
+
+@pytest.mark.parametrize("name", ["AGENTOS_LEARNING_FREEZE", "GMI_LEARNING_FREEZE"])
+def test_learning_is_frozen_under_either_name(name: str) -> None:
+    switches = Settings.from_environment({name: "1"}).switches
+    assert (switches.off_by, switches.frozen_by) == (None, name)
+
+
+@pytest.mark.parametrize("value", ["", "0", "true", "yes", " 1"])
+def test_a_switch_of_learning_takes_no_other_value(value: str) -> None:
+    environ = {"AGENTOS_LEARNING_OFF": value, "GMI_LEARNING_FREEZE": value}
+    assert Settings.from_environment(environ).switches == Switches()

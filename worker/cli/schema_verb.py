@@ -21,6 +21,15 @@ from ...workflows.intention_calls import (
     NoticeAck,
 )
 from ...workflows.memory import Care, CareAnswer, Consolidate, MaintenanceReport
+from ...workflows.mind_calls import (
+    Feedback,
+    FeedbackAck,
+    MindShown,
+    Perceive,
+    Reflected,
+    SetTrait,
+    TraitsView,
+)
 from ...workflows.pages import Page, Read
 from ...workflows.state import WORKFLOW_PREFIX, SessionStart
 from ...workflows.steps import ToolCallInput, ToolOutcome
@@ -82,6 +91,10 @@ HANDLERS: dict[str, Handler] = {
     "intend": Handler(("update",), Intend, IntentionAck),
     "cancel_intention": Handler(("update",), CancelIntention, CancelledIntention),
     "notice": Handler(("update",), Notice, NoticeAck),
+    "perceive": Handler(("update",), Perceive, TurnTicket),
+    "set_trait": Handler(("update",), SetTrait, TraitsView),
+    "record_feedback": Handler(("update",), Feedback, FeedbackAck),
+    "reflect": Handler(("update",), None, Reflected),
     "close": Handler(("update", "signal"), CloseSession, Done),
     "chunks": Handler(("signal",), ChunkBatch, None),
     "get_state": Handler(("query",), None, StateView),
@@ -92,6 +105,7 @@ HANDLERS: dict[str, Handler] = {
     "list_intentions": Handler(("query",), None, IntentionList),
     "usage": Handler(("query",), None, UsageView),
     "working_memory": Handler(("query",), None, WorkingMemoryView),
+    "mind": Handler(("query",), None, MindShown),
 }
 
 _OTHERS: tuple[type[BaseModel], ...] = (

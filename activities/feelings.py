@@ -1,0 +1,82 @@
+"""How a user's words felt: by a lexicon of their language, or by asking a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..personas.errors import GMIError
+from ..personas.schema import Persona
+from ..personas.sentiment import Sentiment, SentimentSettings
+from ..workflows.steps import RunStep
+from .asked_sentiment import ask_sentiment
+from .asking import Asker, Bill
+from .sentiment import SentimentScorers
+from .store.protocol import History, UsageRow
+
+
+@dataclass(frozen=True, slots=True)
+class Felt:
+    """How words felt.
+
+    Attributes:
+        bills: What was billed for finding out.
+        problem: Why nothing is known, or ``None``.
+    """
+
+    sentiment: Sentiment
+    bills: tuple[Bill, ...] = ()
+    problem: str | None = None
+
+    def rows(self, request: RunStep, attempt: int) -> list[UsageRow]:
+        """The bills as rows of the ledger."""
+        return [
+            UsageRow(
+                turn=request.at.turn,
+                step=request.step,
+                attempt=attempt,
+                hop=bill.hop,
+                provider=bill.provider,
+                model=bill.model,
+                state="failed" if bill.failed else "done",
+                usage=bill.usage,
+                purpose="sentiment",
+                at=request.at.now,
+            )
+            for bill in self.bills
+        ]
+
+
+class Feelings:
+    """Scores the words of a turn's user.
+
+    Args:
+        scorers: Lexicons and the host's own scorers, by language.
+        asker: Asks a model, for personas that want it so.
+    """
+
+    def __init__(self, scorers: SentimentScorers, asker: Asker) -> None:
+        self._scorers = scorers
+        self._asker = asker
+
+    async def score(self, request: RunStep, persona: Persona, history: History) -> Felt:
+        """How the words of this turn's user felt; a model that fails leaves it unknown."""
+        settings = SentimentSettings.from_tracking(persona.sentiment_tracking)
+        text = "\n".join(m.text for m in history.turn if m.role == "user" and m.text.strip())
+        preferences = request.mind.preferences if request.mind is not None else {}
+        spoken = preferences.get("language")
+        language = spoken if isinstance(spoken, str) and spoken else persona.default_language
+        if settings.method != "llm":
+            scored = await self._scorers.score(text, language, method=settings.method)
+            return Felt(scored)
+        try:
+            asked = await ask_sentiment(
+                self._asker,
+                persona,
+                text,
+                language=language,
+                model=settings.model or request.model,
+                credentials=request.credentials,
+            )
+        except GMIError as error:
+            return Felt(Sentiment.unknown(language or "en"), problem=error.message)
+        return Felt(asked.sentiment, asked.bills, asked.problem)

@@ -1,0 +1,1 @@
+"""What agents changed about themselves, in the store."""

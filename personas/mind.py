@@ -1,0 +1,150 @@
+"""The mind of a session as one value: what it feels, what it holds ready, whom it talks to.
+
+It is carried by the session, and kept with each turn that ended, so that a branch can go on with
+the mind of the turn that it starts from. Nothing in it changes: a step makes a new one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .affect import Vad
+from .emotion import EmotionState, Interlocutor, felt
+from .emotion.interlocutor import DEFAULT_NAME
+from .mood import MoodState
+from .sentiment import SentimentState
+
+MAX_WORKING_BYTES = 8 * 1024
+"""Bytes of the notes in working memory; the oldest ones give way."""
+
+MAX_SLOTS = 9
+
+MAX_HAPPENED = 3
+HAPPENED_CHARS = 300
+
+SKILL_LEVELS = ("novice", "beginner", "intermediate", "advanced", "expert")
+COMPLEXITIES = ("simple", "moderate", "complex", "advanced")
+
+
+class MindModel(BaseModel):
+    """Base of what a mind is made of: immutable; fields of a newer release are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Slot(MindModel):
+    """A memory that the mind holds ready, by its id: its words stay in the store.
+
+    Attributes:
+        activation: In [0, 1].
+        rehearsals: How often it was recalled while it was held.
+    """
+
+    trace: str
+    activation: float
+    rehearsals: int = 0
+
+
+class UserContext(MindModel):
+    """What the mind knows of the user.
+
+    Attributes:
+        skill_level: One of :data:`SKILL_LEVELS`.
+        preferences: ``verbosity``, ``preferredFormat`` and what else the prompt knows.
+    """
+
+    skill_level: str = "novice"
+    preferences: dict[str, Any] = Field(default_factory=dict)
+
+
+class TaskContext(MindModel):
+    """What the conversation is about.
+
+    Attributes:
+        complexity: One of :data:`COMPLEXITIES`, or what the persona starts with.
+    """
+
+    domain: str = "general"
+    complexity: str = "moderate"
+    status: str = "not_started"
+
+
+class Mind(MindModel):
+    """What a session's mind is.
+
+    Attributes:
+        mood: The mood's word and its place; ``None`` before the session opened.
+        emotion: The state of the emotion model; ``None`` where the persona has none.
+        sentiment: How the user's messages felt, and for how many turns.
+        events: Types of events that no metaprompt has taken yet, the oldest first.
+        user: The user.
+        task: The task.
+        happened: What happened since the last message, in a line each, the newest last.
+        source: Who the newest of it came from.
+        working: Notes by key.
+        slots: Memories held ready, in the order in which they came.
+        counters: User turns since each interval metaprompt ran.
+        traits: Traits that the host has set, over the persona's.
+        learned: What was learned of each trait, as a sum of small steps.
+        params: What the mind has set of how it answers, such as ``verbosity``.
+    """
+
+    mood: MoodState | None = None
+    emotion: EmotionState | None = None
+    sentiment: SentimentState = SentimentState()
+    events: tuple[str, ...] = ()
+    user: UserContext = UserContext()
+    task: TaskContext = TaskContext()
+    happened: tuple[str, ...] = ()
+    source: Interlocutor | None = None
+    working: dict[str, Any] = Field(default_factory=dict)
+    slots: tuple[Slot, ...] = ()
+    counters: dict[str, int] = Field(default_factory=dict)
+    traits: dict[str, float] = Field(default_factory=dict)
+    learned: dict[str, float] = Field(default_factory=dict)
+    params: dict[str, Any] = Field(default_factory=dict)
+
+    def but(self, **changes: Any) -> Self:
+        """The mind with other parts."""
+        return self.model_copy(update=changes)
+
+    def noted(self, notes: dict[str, Any]) -> Self:
+        """The mind with notes in working memory; a note that is ``None`` is forgotten."""
+        working = {key: value for key, value in self.working.items() if key not in notes}
+        working |= {key: value for key, value in notes.items() if value is not None}
+        while working and _size(working) > MAX_WORKING_BYTES:
+            working.pop(next(iter(working)))
+        return self.but(working=working)
+
+    def told_of(self, message: str, source: Interlocutor) -> Self:
+        """The mind after something happened that the next prompt tells of."""
+        line = " ".join(message.split())
+        if len(line) > HAPPENED_CHARS:
+            line = line[: HAPPENED_CHARS - 1] + "…"
+        if source.name != DEFAULT_NAME:
+            line = f"{source.name}: {line}"
+        return self.but(happened=(*self.happened, line)[-MAX_HAPPENED:], source=source)
+
+    @property
+    def mood_word(self) -> str:
+        """The mood's word; ``neutral`` before the session opened."""
+        return self.mood.word if self.mood is not None else "neutral"
+
+
+def affect(mind: Mind) -> Vad:
+    """What a mind feels: the felt emotion where its persona has one, else its mood's place."""
+    if mind.emotion is not None:
+        return felt(mind.emotion)
+    return mind.mood.pad if mind.mood is not None else Vad()
+
+
+def _size(notes: dict[str, Any]) -> int:
+    return len(Notes(values=notes).model_dump_json().encode())
+
+
+class Notes(MindModel):
+    """Notes as they are measured."""
+
+    values: dict[str, Any] = Field(default_factory=dict)

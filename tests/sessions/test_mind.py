@@ -1,0 +1,459 @@
+"""The mind as a client sees it: events, feelings, feedback, traits, metaprompts."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from gmi.personas.errors import RequestMismatchError, TurnNotFoundError, ValidationError
+from gmi.personas.messages import Message
+from gmi.worker import Session
+from gmi.workflows.trace import TraceEntry
+
+from ..conftest import Stage
+from ..support.scripted_model import Call, Fail, Text
+
+GOOD_NEWS = {
+    "goalRelevance": 0.9,
+    "goalCongruence": 0.8,
+    "expectedness": 0.4,
+    "controllability": 0.2,
+    "agency": -0.8,
+}
+ANGRY = "this is terrible and horrible, I hate this awful useless garbage"
+
+
+def marked(text: str) -> tuple[str, str]:
+    """A marker of the test's own, and the text with it."""
+    marker = f"m{uuid.uuid4().hex[:10]}"
+    return marker, f"{text} {marker}"
+
+
+def prompts(stage: Stage, marker: str) -> list[str]:
+    """The system messages of the requests that hold the marker, oldest first."""
+    return [body["messages"][0]["content"] for body in stage.model.asked(marker)]
+
+
+async def trace_of(session: Session, turn: str) -> list[TraceEntry]:
+    return [entry for entry in await session.get_reasoning_trace() if entry.turn == turn]
+
+
+def reflection(**fields: Any) -> Text:
+    """A metaprompt's answer."""
+    return Text(json.dumps({"adjustmentRationale": "the user is upset", **fields}))
+
+
+async def frustrated(stage: Stage, session: Session, *answers: Text | Fail) -> str:
+    """An angry turn and the answers to the metaprompt that it sets off; settled."""
+    marker, text = marked(ANGRY)
+    stage.model.on(marker, Text("I am sorry."), times=1)
+    for answer in answers:
+        stage.model.on(marker, answer, times=1)
+    output = await session.send(text)
+    assert (output.status, output.response_text) == ("done", "I am sorry.")
+    await session.settle()
+    return output.turn
+
+
+async def test_an_event_changes_what_is_felt_and_asks_no_model(stage: Stage) -> None:
+    session = stage.session(persona="feeling", user_id="mind-abe")
+    await session.initialize()
+    before, asked = await session.mind(), len(stage.model.requests)
+    output = await session.perceive(
+        "The test results came back positive", from_="Doctor", appraisal=GOOD_NEWS
+    )
+    assert output.status == "done"
+    assert output.perception is not None
+    assert output.perception.vad.valence > before.affect.valence
+    assert (output.perception.label, output.perception.dominant) == ("hope", "joy")
+    after = await session.mind()
+    assert after.affect.valence == pytest.approx(output.perception.vad.valence, abs=0.01)
+    assert len(stage.model.requests) == asked
+    [entry] = [e for e in await trace_of(session, output.turn) if "felt" in e.details]
+    assert entry.details["label"] == "hope"
+
+
+async def test_a_stimulus_acts_on_the_body_and_the_needs(stage: Stage) -> None:
+    session = stage.session(persona="feeling", user_id="mind-abi")
+    await session.initialize()
+    before = (await session.mind()).emotion
+    await session.perceive(
+        "A wave of exhaustion",
+        type="exhaustion",
+        stimulus={
+            "bodyBudgetDelta": -0.3,
+            "vadDelta": {"A": -0.4, "V": -0.1},
+            "needsDelta": {"competence": -0.2},
+        },
+    )
+    after = (await session.mind()).emotion
+    assert before is not None
+    assert after is not None
+    assert after["body"] == pytest.approx(before["body"] - 0.3, abs=1e-3)
+    assert after["needs"]["competence"] == pytest.approx(0.3, abs=1e-3)
+
+
+async def test_an_event_sent_twice_happens_once(stage: Stage) -> None:
+    session = stage.session(persona="feeling", user_id="mind-ada")
+    request = str(uuid.uuid4())
+    first = await session.perceive("A gift", appraisal=GOOD_NEWS, request_id=request)
+    again = await session.perceive("A gift", appraisal=GOOD_NEWS, request_id=request)
+    assert (first.turn, first.perception) == (again.turn, again.perception)
+    assert [turn["kind"] for turn in await session.turns()] == ["event"]
+    with pytest.raises(RequestMismatchError):
+        await session.perceive("Another gift", appraisal=GOOD_NEWS, request_id=request)
+
+
+async def test_a_persona_without_emotions_refuses_events(stage: Stage) -> None:
+    session = stage.session(persona="plain", user_id="mind-ana")
+    with pytest.raises(ValidationError, match=r"emotionConfig\.enabled"):
+        await session.perceive("Something happens", appraisal=GOOD_NEWS)
+    assert (await session.mind()).emotion is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"message": ""},
+        {"message": "  \n"},
+        {"message": "x", "appraisal": {"goalRelevanse": 1}},
+        {"message": "x", "appraisal": {"goalRelevance": float("nan")}},
+        {"message": "x", "payload": {"text": "x" * 5000}},
+    ],
+)
+async def test_an_event_that_does_not_fit_is_refused(stage: Stage, wrong: dict[str, Any]) -> None:
+    session = stage.session(persona="feeling", user_id="mind-avi")
+    await session.initialize()
+    with pytest.raises(ValidationError):
+        await session.perceive(**wrong)
+    assert (await session.list_turns()).turns == []
+
+
+async def test_an_event_that_moves_the_persona_is_remembered_with_its_source(
+    stage: Stage,
+) -> None:
+    session = stage.session(persona="feeling", user_id="mind-bea")
+    await session.perceive(
+        "The lighthouse burned down", from_="Kim", appraisal=GOOD_NEWS | {"goalCongruence": -1}
+    )
+    await session.perceive("The fog lifted", appraisal=GOOD_NEWS, skip_memory=True)
+    await session.perceive("A leaf fell")
+    await session.settle()
+    [kept] = [item async for item in session.memory.list()]
+    assert kept["content"] == "The lighthouse burned down"
+    shown = await session.memory.show(kept["id"])
+    assert "Kim" in json.dumps(shown)
+
+
+async def test_what_is_felt_reaches_the_next_prompt(stage: Stage) -> None:
+    session = stage.session(persona="feeling", user_id="mind-ben")
+    await session.perceive("The best day", appraisal=GOOD_NEWS | {"goalRelevance": 1})
+    marker, text = marked("How do you feel?")
+    stage.model.on(marker, Text("Well."))
+    await session.send(text)
+    assert "You feel hope" in prompts(stage, marker)[0]
+
+
+async def test_who_speaks_is_told_alike_by_send_stream_and_chat(stage: Stage) -> None:
+    session = stage.session(persona="plain", user_id="mind-bob")
+    kim = {
+        "name": "Kim",
+        "description": "A weary traveler.",
+        "extensions": {"inventory": "a sword", "quest": "find the lantern"},
+    }
+    marker, text = marked("Good morning")
+    stage.model.on(marker, Text("Welcome."))
+    await session.send(text, interlocutor=kim)
+    await (await session.stream(text, interlocutor=kim)).result()
+    await session.chat(text, from_=kim)
+    sections = [prompt[prompt.index("## About Kim") :] for prompt in prompts(stage, marker)]
+    assert len(set(sections)) == 1
+    assert "A weary traveler." in sections[0]
+    assert sections[0].index("### inventory\na sword") < sections[0].index("### quest")
+
+
+async def test_what_happened_and_who_from_is_told_in_the_next_prompt_as_in_a_chat(
+    stage: Stage,
+) -> None:
+    session = stage.session(persona="feeling", user_id="mind-bif")
+    kim = {
+        "name": "Kim",
+        "description": "A weary traveler.",
+        "extensions": {"inventory": "a sword", "quest": "find the lantern"},
+    }
+    await session.perceive("The door\nopened")
+    await session.perceive("I brought you flowers", from_=kim, appraisal=GOOD_NEWS)
+    marker, text = marked("Who was here?")
+    stage.model.on(marker, Fail(400), times=1)
+    stage.model.on(marker, Text("Kim."))
+    assert (await session.send(text)).status == "failed"
+    await session.send(text)
+    await session.send(text, interlocutor=kim)
+    failed, told, chatted = prompts(stage, marker)
+    assert failed == told
+    assert "\n- The door opened\n- Kim: I brought you flowers\n" in told
+    assert "You are speaking with Kim." not in told
+    about = "A weary traveler.\n\n### inventory\na sword\n\n### quest\nfind the lantern"
+    assert about in told
+    assert about in chatted
+    assert "flowers" not in chatted
+
+
+async def test_a_plain_name_is_one_sentence_and_user_is_none(stage: Stage) -> None:
+    session = stage.session(persona="plain", user_id="mind-bao")
+    marker, text = marked("Good evening")
+    stage.model.on(marker, Text("Welcome."))
+    await session.send(text, interlocutor="Kim")
+    await session.send(text, interlocutor="user")
+    await session.send(text)
+    named, as_user, unnamed = prompts(stage, marker)
+    assert "You are speaking with Kim." in named
+    assert as_user == unnamed
+    assert "You are speaking with" not in unnamed
+
+
+async def test_a_chat_gives_its_history_back_one_exchange_longer(stage: Stage) -> None:
+    session = stage.session(persona="plain", user_id="mind-cal")
+    marker, text = marked("And what then?")
+    stage.model.on(marker, Text("Then it rained."))
+    history = [Message(role="user", content="Begin"), Message(role="assistant", content="So be it")]
+    given = list(history)
+    result = await session.chat(text, history=history, consumer_suffix="Keep it short.")
+    assert history == given
+    assert result.text == result.response.response_text == "Then it rained."
+    assert [(m.role, m.content) for m in result.updated_history] == [
+        ("user", "Begin"),
+        ("assistant", "So be it"),
+        ("user", text),
+        ("assistant", "Then it rained."),
+    ]
+    [asked] = stage.model.asked(marker)
+    assert [m["content"] for m in asked["messages"][1:]] == ["Begin", "So be it", text]
+    assert asked["messages"][0]["content"].endswith("Keep it short.")
+    again = await session.chat(text, history=[m.model_dump() for m in result.updated_history])
+    assert len(again.updated_history) == 6
+
+
+async def test_a_chat_that_fails_gives_the_history_back_as_it_was(stage: Stage) -> None:
+    session = stage.session(persona="plain", user_id="mind-cam")
+    marker, text = marked("Break")
+    stage.model.on(marker, Fail(400))
+    before = [Message(role="user", content="Begin")]
+    result = await session.chat(text, history=before)
+    assert result.response.status == "failed"
+    assert (result.text, result.updated_history) == ("", before)
+
+
+async def test_each_tool_call_is_told_once_and_what_the_host_raises_changes_nothing(
+    stage: Stage,
+) -> None:
+    session = stage.session(persona="feeling", user_id="mind-cat")
+    marker, text = marked("Say two things")
+    stage.model.on(marker, Call("echo", {"text": "one"}), Call("echo", {"text": "two"}), calls=0)
+    stage.model.on(marker, Text("Said."), calls=2)
+    told: list[dict[str, Any]] = []
+
+    async def tell(call: dict[str, Any]) -> None:
+        told.append(call)
+        raise RuntimeError("the host's own fault")
+
+    request = str(uuid.uuid4())
+    result = await session.chat(text, on_tool_call=tell, request_id=request)
+    assert result.text == "Said."
+    told.sort(key=lambda call: call["result"])
+    assert told == [
+        {"name": "echo", "args": {"text": "one"}, "result": "one"},
+        {"name": "echo", "args": {"text": "two"}, "result": "two"},
+    ]
+    told.clear()
+    await session.chat(text, on_tool_call=tell, request_id=request)
+    assert sorted(call["result"] for call in told) == ["one", "two"]
+
+
+async def test_a_trait_is_set_for_the_session_and_taken_back(stage: Stage) -> None:
+    session = stage.session(persona="attentive", user_id="mind-dan")
+    traits = await session.set_personality_trait("openness", 0.95)
+    assert traits["openness"] == 0.95
+    marker, text = marked("Who are you?")
+    stage.model.on(marker, Text("Me."))
+    await session.send(text)
+    assert (await session.set_personality_trait("openness", None))["openness"] == 0.5
+    await session.send(text)
+    changed, usual = prompts(stage, marker)
+    assert changed != usual
+    entries = [e for e in await session.get_reasoning_trace() if "trait" in e.details]
+    assert [(e.type, e.details["before"], e.details["after"]) for e in entries] == [
+        ("STATE_CHANGE", 0.5, 0.95),
+        ("STATE_CHANGE", 0.95, 0.5),
+    ]
+
+
+@pytest.mark.parametrize(("trait", "value"), [("bravery", 0.5), ("openness", 1.5)])
+async def test_a_trait_that_does_not_exist_or_fit_is_refused(
+    stage: Stage, trait: str, value: float
+) -> None:
+    session = stage.session(persona="attentive", user_id="mind-dee")
+    before = await session.initialize()
+    with pytest.raises(ValidationError):
+        await session.set_personality_trait(trait, value)
+    assert (await session.mind()).traits["openness"] == 0.5
+    assert before.persona == "attentive"
+
+
+async def test_feedback_becomes_memories_once(stage: Stage) -> None:
+    session = stage.session(persona="mindful", user_id="mind-eve")
+    marker, text = marked("How deep is the lake?")
+    stage.model.on(marker, Text("Nine metres."))
+    output = await session.send(text)
+    await session.settle()
+    request = str(uuid.uuid4())
+    acks = [
+        await session.record_user_feedback(
+            "negative", "That was sloppy", "The lake is ten metres deep", request_id=request
+        )
+        for _ in range(2)
+    ]
+    assert acks[0].turn == output.turn
+    assert len(acks[0].memories) == 2
+    assert acks[0].memories == acks[1].memories
+    kept = {item["content"]: item["type"] async for item in session.memory.list()}
+    assert kept["That was sloppy"] == "episodic"
+    assert kept["The lake is ten metres deep"] == "semantic"
+    assert len(kept) == 4
+    assert any("feedback is negative" in e.message for e in await trace_of(session, output.turn))
+
+
+async def test_a_persona_without_memory_keeps_feedback_in_the_trace_alone(stage: Stage) -> None:
+    session = stage.session(persona="brief", user_id="mind-eli")
+    ack = await session.record_user_feedback("positive", "Nice")
+    assert (ack.turn, ack.memories) == (None, [])
+    [entry] = [e for e in await session.get_reasoning_trace() if "feedback" in e.message]
+    assert entry.details["text"] == "Nice"
+
+
+async def test_the_users_frustration_is_counted_and_raises_its_event(stage: Stage) -> None:
+    session = stage.session(persona="attentive", user_id="mind-fay")
+    nothing = reflection(recoveryStrategy="wait")
+    turns = [await frustrated(stage, session, nothing) for _ in range(2)]
+    mind = await session.mind()
+    assert mind.sentiment["frustration"] == 2
+    assert mind.pending == []
+    severities = []
+    for turn in turns:
+        [event] = [e for e in await trace_of(session, turn) if e.details.get("event")]
+        assert event.details["event"] == "user_frustrated"
+        severities.append(event.details["severity"])
+    assert severities == ["medium", "high"]
+    marker, text = marked("Thanks, this is wonderful")
+    stage.model.on(marker, Text("Good."))
+    await session.send(text)
+    assert (await session.mind()).sentiment["frustration"] == 0
+
+
+async def test_a_metaprompt_changes_mood_skill_and_notes_and_the_next_prompt_knows(
+    stage: Stage,
+) -> None:
+    session = stage.session(persona="attentive", user_id="mind-gil")
+    turn = await frustrated(
+        stage,
+        session,
+        reflection(
+            updatedGmiMood="empathetic",
+            updatedUserSkillLevel="advanced",
+            newMemoryImprints=[{"key": "dislikes", "value": "long answers"}],
+            recoveryStrategy="be brief",
+        ),
+    )
+    mind = await session.mind()
+    assert mind.mood == "empathetic"
+    assert mind.user["skill_level"] == "advanced"
+    assert mind.working == {"dislikes": "long answers"}
+    types = [e.type for e in await trace_of(session, turn) if "metaprompt" in e.details]
+    assert types == ["SELF_REFLECTION_TRIGGERED", "SELF_REFLECTION_COMPLETE", "STATE_CHANGE"]
+    marker, text = marked("Go on")
+    stage.model.on(marker, Text("Gladly."))
+    await session.send(text)
+    [prompt] = prompts(stage, marker)
+    assert "Your mood at present is empathetic." in prompt
+    assert "TREAD SOFTLY" in prompt
+    assert "SKIP THE BASICS" not in prompt
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (Text("I would rather sing."), Text("La la la.")),
+        (reflection(updatedGmiMood="ecstatic", recoveryStrategy="x"),) * 2,
+        (Fail(400),),
+    ],
+    ids=["no JSON", "no mood", "refused"],
+)
+async def test_a_metaprompt_that_comes_to_nothing_changes_nothing(
+    stage: Stage, answers: tuple[Text | Fail, ...]
+) -> None:
+    session = stage.session(persona="attentive", user_id="mind-hal")
+    turn = await frustrated(stage, session, *answers)
+    mind = await session.mind()
+    assert (mind.mood, mind.working, mind.user["skill_level"]) == ("neutral", {}, "novice")
+    output = await session.get_turn(turn)
+    assert output is not None
+    assert (output.status, output.response_text, output.error) == ("done", "I am sorry.", None)
+    entries = await trace_of(session, turn)
+    [warning] = [e for e in entries if e.type == "WARNING"]
+    assert warning.details["metaprompt"] == "gmi_frustration_recovery"
+    assert warning.details["code"]
+    assert not [e for e in entries if e.type in ("ERROR", "STATE_CHANGE")]
+
+
+async def test_a_self_reflection_is_asked_for_and_told_why_it_is_not(stage: Stage) -> None:
+    session = stage.session(persona="attentive", user_id="mind-ida")
+    early = await session.reflect()
+    assert (early.started, early.skipped) == (
+        False,
+        "there is nothing to reflect on before the first turn is done",
+    )
+    marker, text = marked("Prove the theorem")
+    stage.model.on(marker, Text("Done."), times=1)
+    stage.model.on(marker, reflection(updatedTaskComplexity="complex"))
+    await session.send(text)
+    found = await session._trigger_and_process_self_reflection()
+    assert found.started
+    assert (await session.mind()).task["complexity"] == "complex"
+    other = stage.session(persona="plain", user_id="mind-ida")
+    skipped = await other.reflect()
+    assert skipped.skipped == "the persona has no metaprompt gmi_self_trait_adjustment"
+
+
+async def test_the_mind_that_a_turn_left_is_the_mind_as_it_was_shown(stage: Stage) -> None:
+    session = stage.session(persona="attentive", user_id="mind-jan")
+    answer = reflection(
+        updatedGmiMood="focused",
+        newMemoryImprints=[{"key": "wants", "value": "facts"}],
+        recoveryStrategy="x",
+    )
+    first = await frustrated(stage, session, answer)
+    shown = await session.mind()
+    second = await frustrated(stage, session, reflection(recoveryStrategy="x"))
+    kept = await session.mind_of(first)
+    assert kept is not None
+    assert kept.mood is not None
+    assert (kept.mood.word, kept.working, kept.counters) == ("focused", shown.working, {})
+    assert kept.mood.pad.dominance == pytest.approx(shown.pad.dominance, abs=1e-3)
+    assert kept.sentiment.model_dump(mode="json") == shown.sentiment
+    later = await session.mind_of(second)
+    assert later is not None
+    assert later.sentiment.frustration == 2
+    with pytest.raises(TurnNotFoundError):
+        await session.mind_of("nothing")
+
+
+async def test_a_turn_of_a_mind_that_never_changes_leaves_none(stage: Stage) -> None:
+    session = stage.session(persona="plain", user_id="mind-jim")
+    marker, text = marked("Hello")
+    stage.model.on(marker, Text("Hi."))
+    output = await session.send(text)
+    await session.settle()
+    assert await session.mind_of(output.turn) is None

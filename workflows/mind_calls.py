@@ -1,0 +1,145 @@
+"""Calls of the session's mind: what is perceived, felt, told and set."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..personas.affect import Vad
+from ..personas.emotion import AppraisalVector, Interlocutor, Relationship, Stimulus
+from ..personas.messages import Wire
+
+MAX_EVENT_TEXT = 4000
+
+
+class Perceive(Wire):
+    """Input of ``perceive``: something that happens to the persona, beside the conversation.
+
+    Attributes:
+        message: What happens, in words.
+        type: What kind of event it is.
+        source: Who or what it comes from; ``user`` without.
+        appraisal: What it means to the persona.
+        stimulus: What acts on the persona's state itself.
+        relationship: What the persona has with the source.
+        payload: Anything that belongs to the event; kept with it.
+        skip_memory: Not to be remembered, however much it moves the persona.
+        request_id: Makes one event of however many sends.
+    """
+
+    message: str = Field(min_length=1, max_length=MAX_EVENT_TEXT)
+    type: str = Field(default="event", min_length=1, max_length=100)
+    source: Interlocutor = Interlocutor()
+    appraisal: AppraisalVector | None = None
+    stimulus: Stimulus | None = None
+    relationship: Relationship | None = None
+    payload: dict[str, Any] = Field(default_factory=dict)
+    skip_memory: bool = False
+    request_id: str | None = Field(default=None, max_length=200)
+    user_id: str | None = None
+
+
+class Perception(Wire):
+    """What an event left.
+
+    Attributes:
+        vad: What is felt now.
+        label: The feeling's word.
+        intensity: In [0, 1].
+        dominant: The emotion that the event itself called up most.
+        importance: How much the event is worth a memory, in [0, 1].
+        remembered: Whether it became a memory.
+    """
+
+    vad: Vad
+    label: str
+    intensity: float
+    dominant: str | None = None
+    importance: float = 0.0
+    remembered: bool = False
+
+
+class SetTrait(Wire):
+    """Input of ``set_trait``.
+
+    Attributes:
+        trait: A HEXACO trait.
+        value: In [0, 1]; ``None`` goes back to the persona's own.
+    """
+
+    trait: str
+    value: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+
+
+class TraitsView(Wire):
+    """Answer of ``set_trait``: the traits in force."""
+
+    traits: dict[str, float] = Field(default_factory=dict)
+
+
+class Feedback(Wire):
+    """Input of ``record_feedback``.
+
+    Attributes:
+        sentiment: Whether the user was content.
+        text: What the user said of it.
+        correction: What would have been right; remembered as a fact.
+        turn: The turn that is meant; the newest without.
+        request_id: Makes one feedback of however many sends.
+    """
+
+    sentiment: Literal["positive", "negative", "neutral"] = "neutral"
+    text: str | None = Field(default=None, max_length=2000)
+    correction: str | None = Field(default=None, max_length=2000)
+    turn: str | None = None
+    request_id: str | None = Field(default=None, max_length=200)
+
+
+class FeedbackAck(Wire):
+    """Answer of ``record_feedback``: the memories that it left."""
+
+    turn: str | None
+    memories: list[str] = Field(default_factory=list)
+
+
+class Reflected(Wire):
+    """Answer of ``reflect``.
+
+    Attributes:
+        started: Whether the self-reflection runs now; ``settle`` waits for its end.
+        skipped: Why it does not.
+    """
+
+    started: bool
+    skipped: str | None = None
+
+
+class MindShown(Wire):
+    """Answer of the query ``mind``.
+
+    Attributes:
+        mood: The mood's word.
+        pad: Where the mood is.
+        affect: What the mind feels.
+        emotion: The feeling's word and intensity, the body's energy and the needs.
+        sentiment: How the user's messages felt, and for how many turns.
+        pending: Events that nothing has taken yet.
+        running: Metaprompts that run or wait.
+        traits: The traits in force.
+    """
+
+    mood: str
+    pad: Vad
+    affect: Vad
+    since: datetime | None = None
+    emotion: dict[str, Any] | None = None
+    sentiment: dict[str, Any] = Field(default_factory=dict)
+    pending: list[str] = Field(default_factory=list)
+    running: list[str] = Field(default_factory=list)
+    counters: dict[str, int] = Field(default_factory=dict)
+    user: dict[str, Any] = Field(default_factory=dict)
+    task: dict[str, Any] = Field(default_factory=dict)
+    working: dict[str, Any] = Field(default_factory=dict)
+    traits: dict[str, float] = Field(default_factory=dict)

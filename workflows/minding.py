@@ -1,0 +1,436 @@
+"""The session's mind: how the user's words felt, what follows from that, and what time does.
+
+Pure rules in :mod:`gmi.personas` say what changes; here it happens to the session's state, and
+each change is said in the reasoning trace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+from ..personas.affect import Vad
+from ..personas.emotion import MODEL, advanced, felt, initial, label, perceived
+from ..personas.emotion import Event as Stimulation
+from ..personas.errors import ValidationError
+from ..personas.learning import TurnLearning
+from ..personas.messages import Usage
+from ..personas.metaprompts.answers import MindPatch
+from ..personas.metaprompts.triggers import Firings, due
+from ..personas.metaprompts.variables import MindView, TraceLine
+from ..personas.mind import COMPLEXITIES, SKILL_LEVELS, Mind, affect
+from ..personas.mood import MoodState, decayed, moved
+from ..personas.self_improvement import with_learned
+from ..personas.sentiment import Sentiment, observed
+from ..personas.traits import HEXACO, normalize_traits
+from .core import Core
+from .failures import info_from_activity
+from .mind_calls import MindShown, Perceive, Perception, SetTrait, TraitsView
+from .policies import STORE
+from .ports import StorePort
+from .state import TurnRecord
+from .steps import Feeling, LearnOrder, MindBrief, MindFacts
+from .turn_end import preview_of
+from .writes import KeepMind
+
+RECENT_ENTRIES = 10
+RECENT_MESSAGES = 5
+TRACE_LINES = 20
+
+CLEAR, STRONG = 0.2, 0.5
+"""Intensities from which a feeling is told as clear, and as strong."""
+
+
+class Minding:
+    """Keeps a session's mind.
+
+    Args:
+        core: The session.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @property
+    def active(self) -> bool:
+        """Whether the persona has a mind that changes, so that each turn keeps its own."""
+        rules = self._core.state.rules.mind
+        return bool(rules.sentiment.enabled or rules.triggers or rules.emotion)
+
+    def wake(self) -> None:
+        """Give a new session its mind, and one of an older release what it lacks."""
+        state = self._core.state
+        rules, now = state.rules.mind, workflow.now()
+        if state.mind.mood is None:
+            resting = MoodState.resting(rules.mood, now)
+            state.mind = state.mind.but(mood=resting, user=rules.user, task=rules.task)
+        if rules.emotion is not None and state.mind.emotion is None:
+            state.mind = state.mind.but(emotion=initial(rules.emotion, now.timestamp()))
+        elif rules.emotion is None and state.mind.emotion is not None:
+            state.mind = state.mind.but(emotion=None)
+
+    def present(self) -> Mind:
+        """The mind as time has left it; computed when it is looked at, without timers."""
+        state = self._core.state
+        rules, now = state.rules.mind, workflow.now()
+        mind = state.mind
+        if mind.mood is not None:
+            mind = mind.but(mood=decayed(mind.mood, now, rules.mood))
+        if mind.emotion is not None and rules.emotion is not None:
+            mind = mind.but(emotion=advanced(mind.emotion, now.timestamp(), rules.emotion))
+        return mind
+
+    def brief(self) -> MindBrief | None:
+        """What a step's prompt is told of the mind; nothing where there is nothing to tell."""
+        mind = self.present()
+        rules = self._core.state.rules.mind
+        told = MindBrief(
+            feeling=in_words(mind, rules.emotion is not None, rules.mood.default),
+            mood=mind.mood_word,
+            skill_level=mind.user.skill_level,
+            complexity=mind.task.complexity,
+            domain=mind.task.domain,
+            preferences=mind.user.preferences,
+            traits=mind.traits,
+            happened=list(mind.happened),
+            source=mind.source,
+        )
+        return None if told == MindBrief() else told
+
+    def answered(self) -> None:
+        """A message was answered: what happened before it has been told."""
+        state = self._core.state
+        if state.mind.happened:
+            state.mind = state.mind.but(happened=(), source=None)
+
+    def feeling(self) -> Feeling:
+        """What the mind feels."""
+        mind = self.present()
+        felt = affect(mind)
+        return Feeling(
+            valence=felt.valence,
+            arousal=felt.arousal,
+            dominance=felt.dominance,
+            mood=mind.mood_word,
+        )
+
+    def learn_order(self) -> LearnOrder:
+        """What learning has to know to prepare a turn."""
+        state = self._core.state
+        return LearnOrder(
+            org=self._core.start.org, binding=state.learner, overrides=state.mind.traits
+        )
+
+    def took_learning(self, record: TurnRecord, learning: TurnLearning) -> None:
+        """Learning prepared the turn: what the store has learned is the truth."""
+        state = self._core.state
+        record.learning = learning
+        state.learner = learning.binding
+        state.mind = state.mind.but(learned=learning.learned, params=learning.params)
+
+    def patch(self, record: TurnRecord) -> None:
+        """Apply what a round's tools change in the mind, in the order of their calls."""
+        core, state = self._core, self._core.state
+        for call in record.calls:
+            result = record.results.get(call.id)
+            if result is None or not result.patch:
+                continue
+            mind, patch = state.mind, result.patch
+            learned = dict(mind.learned)
+            for trait, delta in (patch.get("traits") or {}).items():
+                if isinstance(delta, int | float):
+                    learned[trait] = round(learned.get(trait, 0.0) + delta, 9)
+            params = {**mind.params, **(patch.get("params") or {})}
+            state.mind = mind.but(learned=learned, params=params)
+            if patch.get("usage"):
+                record.usage = record.usage + Usage.model_validate(patch["usage"])
+            core.trace.add(
+                "STATE_CHANGE",
+                f"The mind changed by {call.name}.",
+                record.turn,
+                {"call_id": call.id, "traits": patch.get("traits"), "params": patch.get("params")},
+            )
+            result.patch = None
+
+    def tool_mind(self, record: TurnRecord) -> MindFacts:
+        """What a tool is told that changes the mind."""
+        core = self._core
+        return MindFacts(
+            session=core.state.session,
+            org=core.start.org,
+            persona_digest=record.persona_digest,
+            toolset_digest=record.toolset_digest,
+            traits=self.traits(),
+            now=workflow.now(),
+        )
+
+    def heard(self, record: TurnRecord, sentiment: Sentiment) -> None:
+        """The user's words were scored: count, and see what follows."""
+        core, state = self._core, self._core.state
+        # What the mind says of itself must not push the errors out of sight.
+        told = [entry.type for entry in state.trace if entry.type != "DEBUG"]
+        errors = told[-RECENT_ENTRIES:].count("ERROR")
+        text = record.input.content
+        said = text if isinstance(text, str) else preview_of(record)
+        lengths = [len(said)]
+        lengths += [
+            len(card.preview)
+            for card in reversed(state.cards)
+            if card.turn != record.turn and card.kind == "text"
+        ]
+        found = observed(
+            state.mind.sentiment,
+            sentiment,
+            turn=record.turn,
+            text=said,
+            now=workflow.now(),
+            settings=state.rules.mind.sentiment,
+            recent_errors=errors,
+            # Every other one of the last messages is the user's.
+            recent_user_lengths=lengths[: (RECENT_MESSAGES + 1) // 2],
+        )
+        state.mind = state.mind.but(
+            sentiment=found.state,
+            events=tuple(dict.fromkeys((*state.mind.events, *(e.type for e in found.events)))),
+        )
+        core.trace.add(
+            "DEBUG",
+            f"The user's words felt {sentiment.polarity}.",
+            record.turn,
+            {
+                "score": sentiment.score,
+                "intensity": sentiment.intensity,
+                "frustration": found.state.frustration,
+                "confusion": found.state.confusion,
+                "satisfaction": found.state.satisfaction,
+            },
+        )
+        for event in found.events:
+            core.trace.add(
+                "DEBUG",
+                f"The event {event.type} was noticed.",
+                record.turn,
+                {"event": event.type, "severity": event.severity, **event.metadata},
+            )
+
+    def fired(self, record: TurnRecord) -> Firings:
+        """What is due after a turn that is done; its events and flags are taken."""
+        state = self._core.state
+        mind = state.mind
+        rules = state.rules.mind.triggers
+        if not rules:
+            return Firings()
+        firings = due(
+            rules,
+            events=mind.events,
+            counters=mind.counters,
+            flags=[key for key, value in mind.working.items() if value],
+            counts_user_turn=record.kind == "text",
+        )
+        gone = set(firings.consumed_events)
+        working = {k: v for k, v in mind.working.items() if k not in firings.consumed_flags}
+        state.mind = mind.but(
+            events=tuple(event for event in mind.events if event not in gone),
+            counters=firings.counters,
+            working=working,
+        )
+        return firings
+
+    def view(self) -> MindView:
+        """The mind as its metaprompts see it."""
+        state = self._core.state
+        mind = self.present()
+        counted = mind.sentiment
+        last = counted.trends[-1] if counted.trends else None
+        lines = [
+            TraceLine(type=entry.type, message=entry.message, details=entry.details)
+            for entry in state.trace[-TRACE_LINES:]
+        ]
+        return MindView(
+            mood=mind.mood_word,
+            skill_level=mind.user.skill_level,
+            complexity=mind.task.complexity,
+            sentiment=last.polarity if last is not None else "neutral",
+            sentiment_score=last.score if last is not None else 0.0,
+            consecutive_frustration=counted.frustration,
+            consecutive_confusion=counted.confusion,
+            consecutive_satisfaction=counted.satisfaction,
+            consecutive_neutral=counted.listless,
+            user_context=mind.user.model_dump(mode="json"),
+            task_context=mind.task.model_dump(mode="json"),
+            trace=tuple(lines),
+        ).fitted()
+
+    def apply(self, patch: MindPatch, turn: str, cause: str) -> dict[str, Any]:
+        """Change the mind as a metaprompt wants it; returns what changed."""
+        core, state = self._core, self._core.state
+        rules = state.rules.mind
+        # Not as time has left it: rounded again and again, it would stop short of its rest.
+        mind, changed = state.mind, dict[str, Any]()
+        if patch.mood is not None and mind.mood is not None:
+            result = moved(mind.mood, patch.mood, rules.mood, workflow.now())
+            mind = mind.but(mood=result.state)
+            if result.refused is not None:
+                core.trace.add("WARNING", result.refused, turn, {"metaprompt": cause})
+            else:
+                changed["mood"] = result.state.word
+                changed["pad"] = result.state.pad.model_dump()
+        if patch.skill_level in SKILL_LEVELS and patch.skill_level != mind.user.skill_level:
+            mind = mind.but(user=mind.user.model_copy(update={"skill_level": patch.skill_level}))
+            changed["skill_level"] = patch.skill_level
+        if patch.complexity in COMPLEXITIES and patch.complexity != mind.task.complexity:
+            mind = mind.but(task=mind.task.model_copy(update={"complexity": patch.complexity}))
+            changed["complexity"] = patch.complexity
+        if patch.imprints:
+            mind = mind.noted({imprint.key: imprint.value for imprint in patch.imprints})
+            changed["imprints"] = [imprint.key for imprint in patch.imprints]
+        state.mind = mind
+        if changed:
+            core.trace.add(
+                "STATE_CHANGE",
+                f"The mind changed by {cause}.",
+                turn,
+                {"metaprompt": cause, "rationale": patch.rationale, **changed},
+            )
+        return changed
+
+    def keep(self, turn: str) -> None:
+        """Keep the mind with the turn that left it, where it is another than the last one kept."""
+        core, state = self._core, self._core.state
+        if not self.active:
+            return
+        text = state.mind.model_dump_json()
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        if digest == state.mind_kept:
+            return
+        state.mind_kept = digest
+        request = KeepMind(at=core.at(turn, counter=state.counter), mind=state.mind)
+        card = state.card(turn)
+
+        async def write() -> None:
+            try:
+                await workflow.execute_activity_method(
+                    StorePort.keep_mind,
+                    request,
+                    summary=f"keep the mind of turn {card.seq if card else turn}",
+                    **STORE,
+                )
+            except ActivityError as error:
+                info = info_from_activity(error)
+                core.trace.add("WARNING", f"The mind was not kept: {info.message}", turn)
+
+        core.run_after(write)
+
+    def shown(self) -> MindShown:
+        """Answer of the query ``mind``."""
+        state = self._core.state
+        mind = self.present()
+        feeling = None
+        if mind.emotion is not None:
+            found = felt(mind.emotion)
+            word = label(found)
+            feeling = {
+                "model": MODEL,
+                "label": word.primary,
+                "intensity": word.intensity,
+                "felt": found.model_dump(),
+                "body": mind.emotion.body,
+                "needs": mind.emotion.needs.model_dump(),
+            }
+        counted = mind.sentiment
+        return MindShown(
+            mood=mind.mood_word,
+            pad=mind.mood.pad if mind.mood is not None else Vad(),
+            since=mind.mood.since if mind.mood is not None else None,
+            affect=affect(mind),
+            emotion=feeling,
+            sentiment=counted.model_dump(mode="json"),
+            pending=list(mind.events),
+            running=[item.id for item in state.metaprompts],
+            counters=mind.counters,
+            user=mind.user.model_dump(mode="json"),
+            task=mind.task.model_dump(mode="json"),
+            working=mind.working,
+            traits=self.traits(),
+        )
+
+    def traits(self) -> dict[str, float]:
+        """The traits in force: the persona's, the host's over them, and what was learned."""
+        state = self._core.state
+        authored = {**state.rules.traits, **state.mind.traits}
+        return with_learned(authored, state.mind.learned)
+
+    def set_trait(self, asked: SetTrait) -> TraitsView:
+        """Set a trait for this session, or go back to the persona's own.
+
+        Raises:
+            ValidationError: It is no HEXACO trait.
+        """
+        core, state = self._core, self._core.state
+        known = normalize_traits({asked.trait: 0.5})
+        name = next(iter(known), asked.trait)
+        if name not in HEXACO:
+            raise ValidationError(
+                f"{asked.trait!r} is no trait; use one of {', '.join(HEXACO)}.",
+                details={"trait": asked.trait},
+            )
+        traits = {key: value for key, value in state.mind.traits.items() if key != name}
+        if asked.value is not None:
+            traits[name] = asked.value
+        before = self.traits().get(name)
+        state.mind = state.mind.but(traits=traits)
+        core.trace.add(
+            "STATE_CHANGE",
+            f"The trait {name} was set.",
+            details={"trait": name, "before": before, "after": self.traits().get(name)},
+        )
+        return TraitsView(traits=self.traits())
+
+    def perceive(self, asked: Perceive, turn: str) -> Perception:
+        """What an event leaves in a persona that feels."""
+        core, state = self._core, self._core.state
+        traits = state.rules.mind.emotion
+        assert traits is not None
+        assert state.mind.emotion is not None
+        event = Stimulation(
+            appraisal=asked.appraisal, stimulus=asked.stimulus, relationship=asked.relationship
+        )
+        result = perceived(state.mind.emotion, event, traits, workflow.now().timestamp())
+        state.mind = state.mind.but(emotion=result.state).told_of(asked.message, asked.source)
+        core.trace.add(
+            "STATE_CHANGE",
+            f"The persona feels {result.label}.",
+            turn,
+            {
+                "event": asked.type,
+                "label": result.label,
+                "intensity": result.intensity,
+                "felt": result.felt.model_dump(),
+                "importance": result.importance,
+            },
+        )
+        return Perception(
+            vad=result.felt,
+            label=result.label,
+            intensity=result.intensity,
+            dominant=result.dominant,
+            importance=result.importance,
+            remembered=result.memorable and not asked.skip_memory,
+        )
+
+
+def in_words(mind: Mind, feels: bool, usual: str) -> str | None:
+    """What a persona is told of its own feelings; nothing while they are the usual ones."""
+    parts: list[str] = []
+    if mind.mood_word != usual:
+        parts.append(f"Your mood at present is {mind.mood_word}.")
+    if feels and mind.emotion is not None:
+        word = label(felt(mind.emotion))
+        if word.primary != "neutral":
+            how = "strongly" if word.intensity > STRONG else "clearly"
+            how = how if word.intensity > CLEAR else "a little"
+            parts.append(f"You feel {word.primary}, {how}.")
+    return " ".join(parts) or None

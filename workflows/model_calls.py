@@ -1,0 +1,73 @@
+"""What crosses the model port for a call beside the turns: a mind that asks itself something."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ..personas.messages import Usage
+from ..personas.metaprompts.answers import MindPatch
+from ..personas.metaprompts.variables import MindView
+from .steps import At, PortModel, Segment
+from .turns import HopSpec
+
+CALL_DEADLINE = 120.0
+"""Seconds after which the answer to such a call is worth nothing."""
+
+Purpose = Literal["metaprompt", "reflect"]
+
+
+class ModelCall(PortModel):
+    """Input of ``gmi.model.call``.
+
+    Attributes:
+        at: The turn that the call belongs to.
+        purpose: ``metaprompt`` for one that a turn made due, ``reflect`` for one that somebody
+            asked for.
+        id: The metaprompt; with the turn it names the call.
+        path: The path that ends with the turn.
+        view: The mind, in at most 4 KB.
+        model: ``provider:model`` over the persona's; a metaprompt's own model goes before both.
+        fallback: Fallback chain over the persona's.
+        deadline: Seconds from the first attempt's scheduling; an answer that comes later is
+            dropped.
+    """
+
+    at: At
+    purpose: Purpose
+    id: str
+    persona_digest: str
+    path: list[Segment] = Field(default_factory=list)
+    view: MindView = MindView()
+    model: str | None = None
+    fallback: list[HopSpec] | None = None
+    credentials: dict[str, str] = Field(default_factory=dict)
+    user_id: str | None = None
+    deadline: float = Field(default=CALL_DEADLINE, gt=0)
+
+
+class CallResult(PortModel):
+    """Result of ``gmi.model.call``: what the answer changes, or why there is none.
+
+    Attributes:
+        patch: What the answer changes; ``None`` when the call came to nothing.
+        refused: Why it came to nothing, in words.
+        code: The same for programs: ``METAPROMPT_UNKNOWN``, ``METAPROMPT_DEADLINE``,
+            ``METAPROMPT_ANSWER_INVALID``, or the code of the error that ended it.
+        reasons: What was wrong with the answer.
+        usage: What the call was billed: all its attempts, failed hops and repairs together.
+        provider: Who answered.
+        attempts: Attempts that it took.
+        repaired: The first answer was of no use, and the second one was.
+    """
+
+    patch: MindPatch | None = None
+    refused: str | None = None
+    code: str | None = None
+    reasons: list[str] = Field(default_factory=list)
+    usage: Usage = Usage()
+    provider: str = ""
+    model: str = ""
+    attempts: int = 1
+    repaired: bool = False
