@@ -23,8 +23,11 @@ from .ports import ModelPort
 from .state import PendingMetaprompt, PendingPatch, TurnRecord
 from .steps import Segment
 
-MAX_PENDING = 16
+MAX_PENDING = 8
 """Metaprompts that wait; beyond it the newest are dropped, with a warning."""
+
+MAX_PATCHES = 4
+"""Changes that wait for the running turn's end; no metaprompt is asked while so many do."""
 
 WAITING_SECONDS = 10
 """Once another turn came, a metaprompt gets no longer than this."""
@@ -129,6 +132,7 @@ class Reflecting:
                 item = state.metaprompts[0]
                 # The conversation is read from the store: the turn has to stand there.
                 await self._core.settled()
+                await workflow.wait_condition(lambda: len(state.patches) < MAX_PATCHES)
                 if self._stale(item):
                     self._core.trace.add(
                         "SELF_REFLECTION_SKIPPED",

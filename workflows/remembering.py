@@ -8,6 +8,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from .core import Core
+from .decode import encoded_size
 from .failures import info_from_activity
 from .intentions import reminders
 from .memory import Encode, Encoded
@@ -18,6 +19,7 @@ from .state import TurnRecord, Unencoded
 from .steps import Opened, RecallOrder
 
 MAX_WAITING = 64
+MAX_WAITING_BYTES = 32 * 1024
 """Turns that wait for an embedding model; when more wait, the oldest are written without it."""
 
 
@@ -138,7 +140,9 @@ class Remembering:
 
     async def _encode(self, item: Unencoded) -> None:
         core, state = self._core, self._core.state
-        hurried = self._hurried or len(state.unencoded) > MAX_WAITING
+        waiting = len(state.unencoded)
+        size = sum(encoded_size(other) for other in state.unencoded)
+        hurried = self._hurried or waiting > MAX_WAITING or size > MAX_WAITING_BYTES
         request = Encode(
             # Not a write that anybody waits for, so it takes no counter of its own.
             at=core.at(item.turn, counter=state.counter),

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from typing import Any
 
 import pytest
 
-from gmi.personas.errors import RequestMismatchError, TurnNotFoundError, ValidationError
+from gmi.personas.errors import (
+    ConversationBusyError,
+    RequestMismatchError,
+    TurnNotFoundError,
+    ValidationError,
+)
 from gmi.personas.messages import Message
 from gmi.worker import Session
 from gmi.workflows.trace import TraceEntry
@@ -457,3 +463,49 @@ async def test_a_turn_of_a_mind_that_never_changes_leaves_none(stage: Stage) -> 
     output = await session.send(text)
     await session.settle()
     assert await session.mind_of(output.turn) is None
+
+
+async def test_events_at_once_all_happen_one_after_another(stage: Stage) -> None:
+    session = stage.session(persona="feeling", user_id="mind-kai")
+    await session.initialize()
+    outputs = await asyncio.gather(
+        *(
+            session.perceive(f"Gift {n % 4}", appraisal=GOOD_NEWS, request_id=f"gift-{n % 4}")
+            for n in range(8)
+        )
+    )
+    assert {output.status for output in outputs} == {"done"}
+    assert len({output.turn for output in outputs}) == 4
+    felt = {output.turn: output.perception for output in outputs}
+    valences = [p.vad.valence for p in felt.values() if p is not None]
+    assert len(set(valences)) == 4
+    assert (await session.mind()).affect.valence == pytest.approx(max(valences), abs=0.01)
+
+
+async def test_the_mind_goes_on_when_the_session_continues_as_new(stage: Stage) -> None:
+    session = stage.session(persona="feeling", user_id="mind-lea", roll_events=30)
+    before = 0.0
+    for number in range(12):
+        output = await session.perceive(f"Good news {number}", appraisal=GOOD_NEWS)
+        assert output.perception is not None
+        assert output.perception.vad.valence > before
+        before = output.perception.vad.valence
+    await session.settle()
+    assert (await session.state()).run > 1
+    assert len(await session.turns()) == 12
+    assert (await session.mind()).affect.valence == pytest.approx(before, abs=0.01)
+
+
+async def test_an_event_is_refused_while_a_turn_waits_for_the_host(stage: Stage) -> None:
+    session = stage.session(persona="feeling", user_id="mind-max", tools=["ask_host"])
+    marker, text = marked("Ask the host")
+    stage.model.on(marker, Call("ask_host", {"question": "Which?"}), calls=0)
+    stage.model.on(marker, Text("Red, then."), calls=1)
+    told: list[dict[str, Any]] = []
+    result = await session.chat(text, history=[], on_tool_call=told.append)
+    assert result.response.status == "waiting"
+    assert (result.text, result.updated_history, told) == ("", [], [])
+    with pytest.raises(ConversationBusyError):
+        await session.perceive("A gift", appraisal=GOOD_NEWS)
+    output = await session.handle_tool_result(result.response.tool_calls[0].id, "red")
+    assert output.response_text == "Red, then."
