@@ -8,6 +8,7 @@ from ..workflows.memory import Care, CareAnswer, Encode, Encoded, Maintain, Main
 from ..workflows.ports import MemoryPort, implements
 from .asking import Asker
 from .catalog import Catalog
+from .learning.store import LearningStore
 from .memory.care import MemoryCare
 from .memory.consolidation import Consolidation, TidyProgress
 from .memory.memories import Memories
@@ -24,11 +25,18 @@ class MemoryActivities(MemoryPort):
         catalog: Frozen personas.
         store: The sessions.
         asker: Writes gists and schemas for the personas that name a model for them.
+        learned: What was learned of users; it is forgotten with them.
     """
 
     def __init__(
-        self, memories: Memories, catalog: Catalog, store: Store, asker: Asker | None = None
+        self,
+        memories: Memories,
+        catalog: Catalog,
+        store: Store,
+        asker: Asker | None = None,
+        learned: LearningStore | None = None,
     ) -> None:
+        self._learned = learned
         self._memories = memories
         self._catalog = catalog
         self._care = MemoryCare(memories, store, catalog)
@@ -53,4 +61,24 @@ class MemoryActivities(MemoryPort):
     async def care(self, request: Care) -> CareAnswer:
         """Look at memories, put one in, correct or erase some."""
         async with serving():
-            return await self._care.serve(request)
+            answer = await self._care.serve(request)
+            user = request.user_id
+            if request.kind == "forget" and user and self._learned is not None and whole(request):
+                # What was learned of somebody is forgotten with what was said.
+                learned = await self._learned.forget(user)
+                answer = answer.model_copy(update={"counts": {**answer.counts, "learned": learned}})
+            return answer
+
+
+def whole(request: Care) -> bool:
+    """Whether a request means all of a user, and not a part of what is kept of them."""
+    narrower = (
+        request.scopes,
+        request.persona,
+        request.session_id,
+        request.turn,
+        request.ids,
+        request.types,
+        request.text,
+    )
+    return all(value is None for value in narrower)

@@ -6,6 +6,7 @@ the mind of the turn that it starts from. Nothing in it changes: a step makes a 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +15,7 @@ from .affect import Vad
 from .emotion import EmotionState, Interlocutor, felt
 from .emotion.interlocutor import DEFAULT_NAME
 from .mood import MoodState
-from .sentiment import SentimentState
+from .sentiment import SentimentState, forgotten
 
 MAX_WORKING_BYTES = 8 * 1024
 """Bytes of the notes in working memory; the oldest ones give way."""
@@ -126,6 +127,11 @@ class Mind(MindModel):
         if source.name != DEFAULT_NAME:
             line = f"{source.name}: {line}"
         return self.but(happened=(*self.happened, line)[-MAX_HAPPENED:], source=source)
+
+    def without_words_of(self, turns: Collection[str]) -> Self:
+        """The mind without what was said in turns that are forgotten; its numbers stay."""
+        kept = [trend.turn for trend in self.sentiment.trends if trend.turn not in turns]
+        return self.but(sentiment=forgotten(self.sentiment, kept), happened=(), source=None)
 
     @property
     def mood_word(self) -> str:

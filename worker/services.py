@@ -134,7 +134,9 @@ class Services:
             memories=self.memories,
             learning=self.learning,
         )
-        memory = MemoryActivities(self.memories, self.catalog, self.store, self._asker)
+        memory = MemoryActivities(
+            self.memories, self.catalog, self.store, self._asker, self.learning.store
+        )
         store = StoreActivities(self.store, self.catalog, self.providers)
         return [
             model.run_step,

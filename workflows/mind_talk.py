@@ -69,12 +69,12 @@ async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
     notes = [("feedback", "episodic", asked.text), ("correction", "semantic", asked.correction)]
     for what, type, text in notes:
         if text is not None and text.strip():
-            found = await _remember(core, f"{request_id} {what}", type, text, what, turn)
+            found = await remember(core, f"{request_id} {what}", type, text, what, turn)
             left += [] if found is None else [found]
     return FeedbackAck(turn=turn, memories=left)
 
 
-async def _remember(
+async def remember(
     core: Core, request_id: str, type: str, text: str, what: str, turn: str | None
 ) -> str | None:
     """Put a memory into the user's scope; a failure is a warning."""

@@ -29,6 +29,7 @@ from ..personas.traits import HEXACO, normalize_traits
 from .core import Core
 from .failures import info_from_activity
 from .mind_calls import MindShown, Perceive, Perception, SetTrait, TraitsView
+from .mind_talk import remember
 from .policies import STORE
 from .ports import StorePort
 from .state import TurnRecord
@@ -153,7 +154,20 @@ class Minding:
                 record.turn,
                 {"call_id": call.id, "traits": patch.get("traits"), "params": patch.get("params")},
             )
+            note = patch.get("remember")
+            if isinstance(note, str) and note.strip() and state.rules.memory:
+                self._remember(record, call.id, note)
             result.patch = None
+
+    def _remember(self, record: TurnRecord, call_id: str, note: str) -> None:
+        """Remember what a tool found worth it, beside whatever comes next."""
+        core = self._core
+
+        async def write() -> None:
+            request_id = f"{record.turn} {call_id}"
+            await remember(core, request_id, "episodic", note, "reflection", record.turn)
+
+        core.run_after(write)
 
     def tool_mind(self, record: TurnRecord) -> MindFacts:
         """What a tool is told that changes the mind."""

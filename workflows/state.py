@@ -207,7 +207,6 @@ class PendingMetaprompt(Carried):
 
     id: str
     turn: str
-    parent: str | None = None
     branch: str = "main"
     depth: int = 0
     kind: Literal["event", "interval", "manual"] = "interval"

@@ -13,6 +13,7 @@ from ...workflows.trace import TraceEntry
 from ...workflows.turns import TurnOutput
 from .endings import end_turn, settle_messages, settle_session
 from .fences import epoch_of, fence
+from .minds import forget_words
 from .rows import message_values, upsert_message, write_trace
 from .standing import look_up, open_row
 from .tables import messages, trace, turns
@@ -86,6 +87,7 @@ def _forget(conn: Connection, at: At, opening: OpenTurn, given: Sequence[Message
     if gone:
         conn.execute(_hide, [{"s": at.session, "t": turn, "mark": mark} for turn in gone])
         conn.execute(_blank, {"s": at.session, "mark": mark})
+        forget_words(conn, at.session, set(gone))
     return gone
 
 

@@ -509,3 +509,25 @@ async def test_an_event_is_refused_while_a_turn_waits_for_the_host(stage: Stage)
         await session.perceive("A gift", appraisal=GOOD_NEWS)
     output = await session.handle_tool_result(result.response.tool_calls[0].id, "red")
     assert output.response_text == "Red, then."
+
+
+async def test_what_a_replaced_history_no_longer_holds_is_gone_from_the_mind(stage: Stage) -> None:
+    session = stage.session(persona="attentive", user_id="mind-ned")
+    marker, text = marked("My secret is wonderful")
+    stage.model.on(marker, Text("I see."))
+    output = await session.send(text)
+    other, kept = marked("The weather is wonderful")
+    stage.model.on(other, Text("It is."))
+    later = await session.send(kept)
+    await session.settle()
+    score = (await session.mind()).sentiment["trends"][0]["score"]
+    assert marker in str(await session.mind())
+    await session.replace_history([Message(role="user", content=kept)])
+    shown = await session.mind()
+    assert marker not in str(shown)
+    assert other in str(shown)
+    assert shown.sentiment["trends"][0]["score"] == score
+    for turn in (output.turn, later.turn):
+        mind = await session.mind_of(turn)
+        assert mind is not None
+        assert marker not in mind.model_dump_json()
