@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from gmi.worker import Client, GMIPlugin, Session, Settings
@@ -66,17 +67,72 @@ async def rolled(session: Session, model: ScriptedModel) -> None:
     await session.clear_history()
 
 
-SCENES = {"plain": plain, "tools": tools, "pause": pause, "stop": stop, "rolled": rolled}
+async def mind(session: Session, model: ScriptedModel) -> None:
+    answer = {
+        "updatedGmiMood": "empathetic",
+        "newMemoryImprints": [{"key": "annoyed_by", "value": "noise"}],
+        "adjustmentRationale": "They are annoyed.",
+        "recoveryStrategy": "Be brief.",
+    }
+    model.on("The user has become frustrated", Text(json.dumps(answer)))
+    model.on("awful mess", Text("Sorry."))
+    for number in range(3):
+        await session.send(f"{number}: This is terrible and I hate it, what an awful mess")
+        await session.settle()
+    await session.perceive("Applause", appraisal={"goalRelevance": 1, "goalCongruence": 1})
+    await session.set_personality_trait("openness", 0.9)
+    await session.record_user_feedback("positive", "Good.")
+    await session.settle()
+
+
+async def intention(session: Session, model: ScriptedModel) -> None:
+    model.on("stretch", Text("I will say so."))
+    await session.intend("stretch", at=datetime.now(UTC) + timedelta(seconds=1), then="turn")
+    await session.intend("mention the vet", event="rain")
+    while not any(turn["kind"] == "system" for turn in await session.turns()):
+        await asyncio.sleep(0.1)
+    await session.notice("rain")
+    model.on("weather", Text("Wet."))
+    await session.send("How is the weather?")
+    await session.settle()
+
+
+SCENES = {
+    "plain": plain,
+    "tools": tools,
+    "pause": pause,
+    "stop": stop,
+    "rolled": rolled,
+    "mind": mind,
+    "intention": intention,
+}
+
+PERSONA = {
+    "id": "mindful",
+    "name": "Mindful",
+    "description": "Plays every scene.",
+    "version": "1.0.0",
+    "baseSystemPrompt": "You answer.",
+    "personalityTraits": {"openness": 0.5, "honesty": 0.6},
+    "memoryConfig": {"enabled": True, "cognitiveMechanisms": {}},
+    "emotionConfig": {"enabled": True},
+    "sentimentTracking": {"enabled": True, "presets": ["all"]},
+}
 
 
 async def record(directory: Path) -> None:
     """Play every scene and write its history."""
     server, model = TemporalServer(directory), ScriptedModel()
+    personas = directory / "personas"
+    personas.mkdir()
+    (personas / "mindful.json").write_text(json.dumps(PERSONA))
     await server.start()
     await model.start()
     environ = {
         "GMI_TASK_QUEUE": QUEUE,
         "GMI_DATABASE_URL": f"sqlite:///{directory / 'gmi.db'}",
+        "GMI_PERSONAS": str(personas),
+        "DEFAULT_PERSONA_ID": "mindful",
         "GMI_TOOLS": "served_tools",
         "OPENAI_API_KEY": "test-key-not-secret",
         "OPENAI_BASE_URL": model.url,
@@ -97,6 +153,7 @@ async def record(directory: Path) -> None:
                 name, user_id="kim", config=SessionConfig.model_validate(config)
             )
             await scene(session, model)
+            await session.settle()
             await session.close()
             query = f"WorkflowId = '{session.workflow_id}'"
             runs = []

@@ -23,7 +23,7 @@ def recorded_in(path: Path) -> dict[str, Any]:
 
 def test_there_are_recorded_histories() -> None:
     names = {path.name.removesuffix(".json.gz") for path in RECORDED}
-    assert names >= {"plain", "tools", "pause", "stop", "rolled"}
+    assert names >= {"plain", "tools", "pause", "stop", "rolled", "mind", "intention"}
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
