@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ PREAMBLE = (
 )
 SHORT_PREAMBLE = "[What you remember]"
 END = "[End of what you remember]"
+_MARKER = re.compile(r"\[(?=\s*(?:end\s+of\s+)?what\s+you\s+remember)", re.IGNORECASE)
 PREAMBLE_ROOM = 100
 """Tokens that must be left for memories before the long preamble is worth its place."""
 
@@ -258,7 +260,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    words = " ".join(text.split())
+    # A memory cannot end the frame that it stands in.
+    words = _MARKER.sub("(", " ".join(text.split()))
     return words if len(words) <= LINE_CHARS else words[: LINE_CHARS - 1].rstrip() + "…"
 
 

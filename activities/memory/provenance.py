@@ -6,6 +6,8 @@ from .ago import ago
 from .mechanisms.temporal_gist import NAME
 from .traces import SourceType, Trace
 
+NAME_CHARS = 60
+
 UNSURE_BELOW = 0.4
 """Confidence under which a memory is told as uncertain."""
 
@@ -60,10 +62,17 @@ def source_of(trace: Trace, user_name: str | None = None) -> str:
     if trace.source == "user_statement":
         if trace.scope.kind in ("persona", "organization"):
             return "someone said"
-        return f"{user_name or 'the user'} said"
+        return f"{spoken_name(user_name) or 'the user'} said"
     if trace.role == "assistant" and trace.source == "agent_inference":
         return "you said"
     return SOURCES[trace.source]
+
+
+def spoken_name(name: str | None) -> str:
+    """A speaker's name as a line can hold it: on one line, short, and without brackets."""
+    words = " ".join((name or "").split())
+    plain = "".join(sign for sign in words if sign not in "[](){}")
+    return plain[:NAME_CHARS].strip()
 
 
 def is_gist(trace: Trace) -> bool:
