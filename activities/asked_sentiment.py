@@ -52,6 +52,7 @@ async def ask_sentiment(
     language: str | None = None,
     model: str | None = None,
     credentials: Mapping[str, str] | None = None,
+    deadline: float | None = None,
 ) -> AskedSentiment:
     """Ask a model once how a text feels, on the same scale as the lexicon's.
 
@@ -62,6 +63,7 @@ async def ask_sentiment(
         language: Its language tag.
         model: ``provider:model``; it is asked alone, without the persona's further models.
         credentials: Provider to ``env:NAME``, as the session has them.
+        deadline: Seconds that the answer is waited for; as long as it takes without.
 
     Raises:
         ProviderError: No model answered.
@@ -79,6 +81,7 @@ async def ask_sentiment(
         max_tokens=_MAX_TOKENS,
         temperature=0.0,
         credentials=credentials,
+        deadline=deadline,
     )
     try:
         sentiment = _read(asked.text, plain)

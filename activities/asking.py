@@ -240,11 +240,3 @@ def billed(bills: Sequence[Bill]) -> Usage:
     for bill in bills:
         total = total + bill.usage
     return total
-
-
-def asked_usage(answers: Sequence[Asked]) -> Usage:
-    """What several answers were billed together."""
-    total = Usage()
-    for answer in answers:
-        total = total + answer.usage
-    return total

@@ -19,7 +19,7 @@ from ..personas.metaprompts.reflection import SELF_REFLECTION
 from ..personas.metaprompts.triggers import trigger_rules
 from ..personas.mind import TaskContext, UserContext
 from ..personas.mood import MoodSettings
-from ..personas.overlays import OverlayContext, OverlayRule, apply_overlays
+from ..personas.overlays import OverlayRule, overlay_warnings
 from ..personas.schema import Persona, check_access
 from ..personas.sentiment import SentimentSettings
 from ..personas.trace_limits import trace_limits
@@ -101,13 +101,11 @@ class Catalog:
         persona = (await self.personas()).get(persona_id)
         check_access(persona, user_id)
         rules = [OverlayRule.model_validate(rule) for rule in config.overlays]
-        overlaid = apply_overlays(persona, rules, OverlayContext(first_activation=True))
         warnings = [
-            *overlaid.warnings,
-            *merged(overlaid.persona).warnings,
-            *MoodSettings.from_adaptation(overlaid.persona.mood_adaptation)[1],
+            *overlay_warnings(persona, rules),
+            *merged(persona).warnings,
+            *MoodSettings.from_adaptation(persona.mood_adaptation)[1],
         ]
-        persona = overlaid.persona
         limits = trace_limits(persona)
         if limits.warning is not None:
             warnings.append(limits.warning)
@@ -185,13 +183,15 @@ class Catalog:
 def mind_rules(persona: Persona) -> MindRules:
     """What a session's workflow needs to keep the mind of its persona."""
     prompts = merged(persona).prompts
-    feels = persona.emotion_config is not None and persona.emotion_config.enabled
+    emotion = persona.emotion_config
+    feels = emotion is not None and emotion.enabled
     return MindRules(
         mood=MoodSettings.from_adaptation(persona.mood_adaptation)[0],
         sentiment=SentimentSettings.from_tracking(persona.sentiment_tracking),
         triggers=trigger_rules(prompts),
         reflects=any(prompt.id == SELF_REFLECTION for prompt in prompts),
         emotion=Traits.of(persona.personality_traits) if feels else None,
+        appraises=emotion is not None and emotion.enabled and emotion.appraise,
         user=_initial(persona, "initialUserContext", UserContext()),
         task=_initial(
             persona,

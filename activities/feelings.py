@@ -9,9 +9,10 @@ from ..personas.schema import Persona
 from ..personas.sentiment import Sentiment, SentimentSettings
 from ..workflows.steps import RunStep
 from .asked_sentiment import ask_sentiment
-from .asking import Asker, Bill
+from .asking import Asker, Bill, NoAnswerError
+from .beside import ASK_SECONDS
 from .sentiment import SentimentScorers
-from .store.protocol import History, UsageRow
+from .store.protocol import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +27,6 @@ class Felt:
     sentiment: Sentiment
     bills: tuple[Bill, ...] = ()
     problem: str | None = None
-
-    def rows(self, request: RunStep, attempt: int) -> list[UsageRow]:
-        """The bills as rows of the ledger."""
-        return [
-            UsageRow(
-                turn=request.at.turn,
-                step=request.step,
-                attempt=attempt,
-                hop=bill.hop,
-                provider=bill.provider,
-                model=bill.model,
-                state="failed" if bill.failed else "done",
-                usage=bill.usage,
-                purpose="sentiment",
-                at=request.at.now,
-            )
-            for bill in self.bills
-        ]
 
 
 class Feelings:
@@ -76,7 +59,9 @@ class Feelings:
                 language=language,
                 model=settings.model or request.model,
                 credentials=request.credentials,
+                deadline=ASK_SECONDS,
             )
         except GMIError as error:
-            return Felt(Sentiment.unknown(language or "en"), problem=error.message)
+            bills = error.bills if isinstance(error, NoAnswerError) else ()
+            return Felt(Sentiment.unknown(language or "en"), bills, error.message)
         return Felt(asked.sentiment, asked.bills, asked.problem)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
 from temporalio import activity
 
+from ..personas.errors import GMIError
 from ..workflows.memory import Care, CareAnswer, Encode, Encoded, Maintain, MaintenanceReport
 from ..workflows.ports import MemoryPort, implements
 from .asking import Asker
@@ -14,6 +20,30 @@ from .memory.consolidation import Consolidation, TidyProgress
 from .memory.memories import Memories
 from .store.protocol import Store
 from .store_port import serving
+
+MAX_CRASHES = 5
+
+
+class EncodeProgress(BaseModel):
+    """What earlier attempts to encode a turn have come to.
+
+    Attributes:
+        crashes: Attempts that ended by an error that nobody foresaw; waiting for a store or an
+            embedding model that is down is none.
+    """
+
+    crashes: int = 0
+
+    @classmethod
+    def resume(cls, details: Sequence[Any]) -> EncodeProgress:
+        """The progress in an activity's heartbeat details, or a first attempt's."""
+        with suppress(ValidationError, IndexError, TypeError):
+            return cls.model_validate(details[0])
+        return cls()
+
+    def beat(self) -> None:
+        """Record the progress with the server."""
+        activity.heartbeat(self.model_dump(mode="json"))
 
 
 @implements(MemoryPort)
@@ -44,9 +74,28 @@ class MemoryActivities(MemoryPort):
 
     async def encode(self, request: Encode) -> Encoded:
         """Make a done turn into memories, and apply what its recall changes; once."""
-        async with serving():
-            persona = await self._catalog.persona(request.persona_digest)
-            return await self._memories.encode(request, persona, activity.info().attempt)
+        info = activity.info()
+        progress = EncodeProgress.resume(info.heartbeat_details)
+        async with serving(progress.beat):
+            try:
+                persona = await self._catalog.persona(request.persona_digest)
+                return await self._memories.encode(request, persona, info.attempt)
+            except GMIError:
+                raise
+            except Exception as error:
+                # A host's own embedder, or a mistake of ours: the turns behind it, and the
+                # session's end, do not wait for ever.
+                progress.crashes += 1
+                progress.beat()
+                if progress.crashes < MAX_CRASHES:
+                    raise
+                why = f"{type(error).__name__}: {error}"
+                return Encoded(
+                    warnings=[
+                        f"ENCODING_FAILED: the turn was not remembered; {MAX_CRASHES} attempts "
+                        f"failed: {why}"
+                    ]
+                )
 
     async def maintain(self, request: Maintain) -> MaintenanceReport:
         """Tidy a persona's memories: prune, shrink, calm, cluster, link, embed."""
@@ -65,7 +114,7 @@ class MemoryActivities(MemoryPort):
             user = request.user_id
             if request.kind == "forget" and user and self._learned is not None and whole(request):
                 # What was learned of somebody is forgotten with what was said.
-                learned = await self._learned.forget(user)
+                learned = await self._learned.forget(user, request.org)
                 answer = answer.model_copy(update={"counts": {**answer.counts, "learned": learned}})
             return answer
 

@@ -1,4 +1,4 @@
-"""Calls beside the turns: a metaprompt is asked, and its answer becomes a patch of the mind.
+"""Calls beside the turns: a metaprompt becomes a patch of the mind, an event is appraised.
 
 An attempt that fails hands on what it has found out, so that the next one asks only what is still
 open, and every bill is counted once.
@@ -15,29 +15,18 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from ..personas.errors import GMIError
-from ..personas.metaprompts.answers import AnswerForm, answer_form, read_answer
 from ..personas.metaprompts.json_text import MAX_ANSWER
 from ..personas.metaprompts.merge import find
-from ..personas.metaprompts.variables import (
-    EVIDENCE_MESSAGES,
-    filled,
-    template_of,
-    variables,
-)
-from ..personas.metaprompts.wording import repair_text, system_text
-from ..personas.mood import MoodSettings
-from ..personas.parts import MetaPrompt
 from ..personas.schema import Persona
 from ..workflows.model_calls import CallResult, ModelCall
 from .asking import Asker, Bill, NoAnswerError
 from .call_progress import CallBill, CallProgress
+from .call_questions import AppraisalQuestion, MetapromptQuestion, Question
 from .catalog import Catalog
 from .handing_on import handing_on
-from .store.protocol import Shown, Store, UsageRow
+from .store.protocol import Store, UsageRow
 from .store_port import serving
 
-TEMPERATURE = 0.3
-MAX_TOKENS = 512
 ANSWERS = 2
 """Answers that are read: the first one, and one more after it was of no use."""
 
@@ -61,7 +50,7 @@ class ModelCalls:
         self._asker = asker
 
     async def serve(self, request: ModelCall) -> CallResult:
-        """Ask the metaprompt and read its answer.
+        """Ask, and read the answer.
 
         What ends the call for good is a result that says so. What may pass (a provider or the
         store is down, a worker was lost) is a failure that is retried until the deadline.
@@ -138,35 +127,32 @@ class _Attempt:
     async def _come_to_result(self) -> CallResult:
         request = self._request
         persona = await self._catalog.persona(request.persona_digest)
-        prompt = find(persona, request.id)
-        if prompt is None:
+        asks = self._question(persona)
+        if asks is None:
             return self.refused(
                 "METAPROMPT_UNKNOWN",
                 f"The persona {persona.id!r} has no metaprompt {request.id!r}.",
             )
-        form = answer_form(prompt, _allowed_moods(persona))
         problems: tuple[str, ...] = ()
         for answer in self._progress.answers:
-            result, problems = self._read(answer, form)
+            result, problems = self._read(answer, asks)
             if result is not None:
                 return result
         question = None
         while len(self._progress.answers) < ANSWERS:
-            left = self._left()
-            if left <= 0:
+            if self._left() <= 0:
                 return self._too_late()
             if question is None:
-                question = await self._question(prompt)
+                question = await asks.text()
             said = self._progress.answers
-            text = repair_text(question, said[-1], problems) if said else question
-            answer = await self._ask(persona, prompt, form, text)
-            result, problems = self._read(answer, form)
+            text = asks.again(question, said[-1], problems) if said else question
+            answer = await self._ask(persona, asks, text)
+            result, problems = self._read(answer, asks)
             if result is not None:
                 return result
         return self.refused(
-            "METAPROMPT_ANSWER_INVALID",
-            f"The metaprompt {request.id!r} was answered {ANSWERS} times, and no answer could be "
-            "used.",
+            f"{asks.code}_ANSWER_INVALID",
+            f"The {asks.called} was answered {ANSWERS} times, and no answer could be used.",
             problems,
         )
 
@@ -174,27 +160,31 @@ class _Attempt:
         """The result of a call that came to nothing."""
         return self._result(refused=message, code=code, reasons=list(reasons))
 
-    async def _question(self, prompt: MetaPrompt) -> str:
+    def _question(self, persona: Persona) -> Question | None:
+        """What is asked; ``None`` for a metaprompt that the persona does not have."""
         request = self._request
-        shown = Shown(request.path, None, [], EVIDENCE_MESSAGES)
-        conversation = await self._store.conversation(request.at, shown)
-        return filled(template_of(prompt), variables(request.view, conversation))
+        if request.event is not None:
+            return AppraisalQuestion(persona, request.event)
+        prompt = find(persona, request.id)
+        if prompt is None:
+            return None
+        return MetapromptQuestion(request, persona, prompt, self._store)
 
-    async def _ask(self, persona: Persona, prompt: MetaPrompt, form: AnswerForm, text: str) -> str:
+    async def _ask(self, persona: Persona, asks: Question, text: str) -> str:
         request, progress = self._request, self._progress
         step = len(progress.answers)
         try:
             asked = await self._asker.ask(
                 persona,
                 text,
-                system=system_text(persona.name, form),
-                model=_model(prompt, persona) or request.model,
+                system=asks.system(),
+                model=asks.model or request.model,
                 fallback=request.fallback,
-                max_tokens=prompt.max_output_tokens or MAX_TOKENS,
-                temperature=TEMPERATURE if prompt.temperature is None else prompt.temperature,
+                max_tokens=asks.max_tokens,
+                temperature=asks.temperature,
                 credentials=request.credentials,
                 # Understood by more servers than a schema is; the schema stands in the prompt.
-                response_format={"type": "json_object", "schema": form.schema()},
+                response_format={"type": "json_object", "schema": asks.schema()},
                 user=request.user_id,
                 deadline=max(0.001, self._left()),
             )
@@ -236,7 +226,7 @@ class _Attempt:
                 model=bill.model,
                 state="failed" if bill.failed else "done",
                 usage=bill.usage,
-                purpose=f"{request.purpose}:{request.id}",
+                purpose=f"{request.purpose}:{request.id}" if request.id else request.purpose,
             )
             for bill in self._progress.bills
         ]
@@ -260,11 +250,12 @@ class _Attempt:
             )
         return self.refused(failure.code, failure.message)
 
-    def _read(self, answer: str, form: AnswerForm) -> tuple[CallResult | None, tuple[str, ...]]:
-        read = read_answer(answer, form)
-        if read.patch is None:
-            return None, read.problems
-        return self._result(patch=read.patch, repaired=len(self._progress.answers) > 1), ()
+    def _read(self, answer: str, asks: Question) -> tuple[CallResult | None, tuple[str, ...]]:
+        taken = asks.read(answer)
+        if taken.fields is None:
+            return None, taken.problems
+        repaired = len(self._progress.answers) > 1
+        return self._result(repaired=repaired, **taken.fields), ()
 
     def _result(self, **fields: Any) -> CallResult:
         progress = self._progress
@@ -281,25 +272,9 @@ class _Attempt:
 
     def _too_late(self) -> CallResult:
         request = self._request
+        appraises = request.event is not None
+        called = "appraisal of the event" if appraises else f"metaprompt {request.id!r}"
         return self.refused(
-            "METAPROMPT_DEADLINE",
-            f"The metaprompt {request.id!r} had no answer within {request.deadline:g} s.",
+            "APPRAISAL_DEADLINE" if appraises else "METAPROMPT_DEADLINE",
+            f"The {called} had no answer within {request.deadline:g} s.",
         )
-
-
-def _allowed_moods(persona: Persona) -> tuple[str, ...] | None:
-    """The moods that an answer may name; a mood that does not move is left to who applies it."""
-    settings, _ = MoodSettings.from_adaptation(persona.mood_adaptation)
-    return settings.allowed if settings.adapts else None
-
-
-def _model(prompt: MetaPrompt, persona: Persona) -> str | None:
-    """The metaprompt's own model as ``provider:model``."""
-    name = prompt.model_id
-    if name is None:
-        return None
-    if prompt.provider_id:
-        return f"{prompt.provider_id}:{name}"
-    if persona.default_provider_id and not {":", "/"} & set(name):
-        return f"{persona.default_provider_id}:{name}"
-    return name

@@ -12,6 +12,8 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 from temporalio import activity
 
+from ..personas.messages import Usage
+from ..personas.sentiment import Sentiment
 from ..workflows.steps import HopFailure
 
 
@@ -24,6 +26,8 @@ class Progress(BaseModel):
         waited: An attempt of this hop failed, and the step waited to ask it again.
         crashes: Attempts that ended by an error that nobody foresaw.
         failures: Every hop failure so far, for the trace and the bill.
+        scored: The user's words were scored, and ``sentiment`` is what came of it.
+        beside: What was asked beside the step was billed; it is in the ledger already.
     """
 
     hop: int = 0
@@ -31,6 +35,9 @@ class Progress(BaseModel):
     waited: bool = False
     crashes: int = 0
     failures: list[HopFailure] = Field(default_factory=list)
+    scored: bool = False
+    sentiment: Sentiment | None = None
+    beside: Usage = Usage()
 
     @classmethod
     def resume(cls, details: Sequence[Any], start_hop: int) -> Progress:

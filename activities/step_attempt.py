@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import NoReturn
 
 from temporalio.exceptions import ApplicationError
@@ -33,6 +34,7 @@ from ..workflows.steps import (
     StepResult,
 )
 from ..workflows.turns import ErrorInfo
+from .beside import count
 from .blobs import load_value
 from .catalog import Catalog, Toolset
 from .chunk_sender import ChunkSender, Send
@@ -105,7 +107,7 @@ class StepAttempt:
         self._progress = progress
         self._attempt = attempt
         self._warnings: list[str] = []
-        self._beside = Usage()
+        self._bill = partial(count, parts.store, request, progress, attempt)
 
     async def run(self) -> StepResult:
         """Serve the step on the first hop that can start."""
@@ -206,24 +208,23 @@ class StepAttempt:
 
     async def _remind(self, persona: Persona, history: History) -> Reminded:
         """What the prompt shows of the memory."""
-        memories = self._parts.memories
-        if memories is None:
+        if self._parts.memories is None:
             return Reminded()
-        return await memories.for_step(self._request, self._attempt, persona, history)
+        found = await self._parts.memories.for_step(self._request, self._attempt, persona, history)
+        await self._bill(found.bills, "hyde")
+        return found
 
     async def _score(self, persona: Persona, history: History) -> Sentiment | None:
         """How the user's words felt; a failure is a warning, and says nothing of them."""
         request, parts = self._request, self._parts
-        opening = request.opening
-        if opening is None or not opening.score or parts.feelings is None:
-            return None
+        scores = request.opening is not None and request.opening.score
+        if not scores or parts.feelings is None or self._progress.scored:
+            return self._progress.sentiment
         found = await parts.feelings.score(request, persona, history)
         if found.problem is not None:
             self._warnings.append(f"SENTIMENT_UNKNOWN: the words were not scored: {found.problem}")
-        rows = found.rows(request, self._attempt)
-        await parts.store.record_usage(request.at, rows)
-        for row in rows:
-            self._beside = self._beside + row.usage
+        self._progress.scored, self._progress.sentiment = True, found.sentiment
+        await self._bill(found.bills, "sentiment")
         return found.sentiment
 
     async def _ask(
@@ -282,7 +283,7 @@ class StepAttempt:
             text=text if len(text.encode()) <= RESULT_TEXT_BYTES else None,
             calls=await planned_calls(calls, toolset, parts.store),
             finish_reason=finished.finish_reason,
-            usage=usage,
+            usage=usage + self._progress.beside,
             failures=self._progress.failures,
             hop=hop.index,
             provider=hop.provider,
@@ -475,7 +476,8 @@ class StepAttempt:
         self._give_up(error)
 
     def _give_up(self, error: GMIError) -> NoReturn:
-        failure = StepFailure(failures=self._progress.failures, warnings=self._warnings)
+        known = self._progress
+        failure = StepFailure(failures=known.failures, warnings=self._warnings, beside=known.beside)
         raise ApplicationError(
             error.message,
             error.details,
@@ -485,15 +487,14 @@ class StepAttempt:
         ) from error
 
     def _usage_row(self, hop: Hop, state: str, usage: Usage) -> UsageRow:
-        request = self._request
         return UsageRow(
-            turn=request.at.turn,
-            step=request.step,
+            turn=self._request.at.turn,
+            step=self._request.step,
             attempt=self._attempt,
             hop=hop.index,
             provider=hop.provider,
             model=hop.model,
             state=state,
             usage=usage,
-            at=request.at.now,
+            at=self._request.at.now,
         )

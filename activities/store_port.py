@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from temporalio import activity
 
@@ -14,9 +15,12 @@ from ..personas.errors import (
     SessionClosedError,
     SessionUserMismatchError,
     StoreUnknownSessionError,
+    ValidationError,
 )
 from ..personas.history import told_summary
 from ..personas.messages import Message
+from ..personas.mind import Mind, affect
+from ..workflows.decode import lenient
 from ..workflows.failures import refusal
 from ..workflows.pages import Page, Read
 from ..workflows.ports import StorePort, implements
@@ -27,7 +31,10 @@ from ..workflows.session_records import (
     RefreshInput,
     SaveSession,
     SessionConfig,
+    Unremembered,
 )
+from ..workflows.steps import Feeling
+from ..workflows.turns import TurnOutput
 from ..workflows.writes import (
     BlobRefs,
     CloseTurn,
@@ -42,7 +49,7 @@ from .catalog import Catalog
 from .content import ContentLoader
 from .gateway.registry import ProviderRegistry
 from .heartbeats import beating
-from .store.protocol import SessionRow, Store
+from .store.protocol import LeftTurn, SessionRow, Store
 
 
 @implements(StorePort)
@@ -177,7 +184,7 @@ class StoreActivities(StorePort):
 
     async def _reopen(self, known: SessionRow, request: OpenSession) -> OpenedSession:
         """Go on with a session that was released, or whose workflow was ended from outside."""
-        if known.user_id != request.user_id:
+        if (known.user_id, known.org) != (request.user_id, request.org):
             raise SessionUserMismatchError(
                 "The session belongs to another user; use a session of your own."
             )
@@ -194,7 +201,40 @@ class StoreActivities(StorePort):
             toolset_digest=known.toolset_digest,
             rules=self._catalog.rules(persona),
         )
-        return self._opened(opened, frozen, SessionConfig.model_validate(known.config))
+        found = self._opened(opened, frozen, SessionConfig.model_validate(known.config))
+        if opened.state is not None:
+            return found
+        left = await self._store.left_behind(opened)
+        return found.model_copy(
+            update={
+                "mind": kept_mind(left.mind),
+                "unremembered": [
+                    turn for it in left.turns if (turn := await self._unremembered(it)) is not None
+                ],
+            }
+        )
+
+    async def _unremembered(self, left: LeftTurn) -> Unremembered | None:
+        """A turn as it is encoded later; ``None`` for one that is not to be remembered."""
+        persona = await self._catalog.persona(left.persona_digest)
+        if not self._catalog.rules(persona).memory:
+            return None
+        output = lenient(left.output, TurnOutput)
+        felt_so = output.perception
+        if output.event is not None and not (felt_so is not None and felt_so.remembered):
+            return None
+        mind = kept_mind(left.mind) or Mind()
+        felt = affect(mind)
+        return Unremembered(
+            turn=left.turn,
+            persona_digest=left.persona_digest,
+            feeling=Feeling(
+                valence=felt.valence,
+                arousal=felt.arousal,
+                dominance=felt.dominance,
+                mood=mind.mood_word,
+            ),
+        )
 
     def _check_models(self, config: SessionConfig) -> None:
         """Refuse a model string that no provider serves, before anything is recorded."""
@@ -232,6 +272,17 @@ async def serving(beat: Callable[[], None] = activity.heartbeat) -> AsyncIterato
             yield
     except GMIError as error:
         raise refusal(error) from error
+
+
+def kept_mind(data: dict[str, Any] | None) -> Mind | None:
+    """A mind as it was kept; ``None`` where there is none, or none that can be read."""
+    if data is None:
+        return None
+    try:
+        return lenient(data, Mind)
+    except ValidationError:
+        # A session without its feelings still serves.
+        return None
 
 
 def importable(message: Message) -> Message | None:

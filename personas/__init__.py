@@ -2,13 +2,24 @@
 
 from .budget import LeftOut, estimate_tokens, message_tokens
 from .builtin import BUILT_IN_PERSONAS, DEFAULT_PERSONA_ID, get_built_in_persona
+from .errors import GMIError
 from .history import Trimmed, sanitize, trim_history
 from .issues import Issue, SetReport, ValidationReport
 from .loader import PersonaCatalog, PersonaLoader, load_catalog, load_persona
-from .overlays import Overlaid, OverlayContext, OverlayPatch, OverlayRule, apply_overlays
+from .options import CompletionOptions
+from .overlays import (
+    Overlaid,
+    OverlayContext,
+    OverlayEffect,
+    OverlayPatch,
+    OverlayRule,
+    apply_overlays,
+    overlay_effect,
+)
 from .parts import FallbackHop
 from .personality import personality_pairs, personality_section
 from .prompt import AssembledPrompt, PromptContext, Section, assemble
+from .remarks import remarks
 from .schema import Persona, check_access
 from .strict import StrictConfig, StrictResult, classify_strict
 from .trace_limits import TraceLimits, trace_limits
@@ -21,11 +32,14 @@ __all__ = [
     "HEXACO",
     "RESERVED_IDS",
     "AssembledPrompt",
+    "CompletionOptions",
     "FallbackHop",
+    "GMIError",
     "Issue",
     "LeftOut",
     "Overlaid",
     "OverlayContext",
+    "OverlayEffect",
     "OverlayPatch",
     "OverlayRule",
     "Persona",
@@ -48,8 +62,10 @@ __all__ = [
     "load_catalog",
     "load_persona",
     "message_tokens",
+    "overlay_effect",
     "personality_pairs",
     "personality_section",
+    "remarks",
     "sanitize",
     "trace_limits",
     "trim_history",

@@ -23,8 +23,8 @@ CONFUSION_PHRASES: tuple[str, ...] = (
 )
 """The phrases that are looked for, matched as whole words whatever the case."""
 
-# Words of a plain request: they tell of confusion only beside something else that does.
-_REQUESTS = frozenset({"explain", "clarify"})
+# Also the word of a plain request: it tells of confusion only beside something else that does.
+_REQUEST = "explain"
 _ONCE_MORE = "again"
 # "I am not confused" is the opposite.
 _DENIED = frozenset({"confused", "unclear"})
@@ -40,9 +40,9 @@ _MARKS = re.compile(r"\?\s?\?")
 def confusion_phrases(text: str) -> tuple[str, ...]:
     """The phrases of confusion in an English text, in the order of `CONFUSION_PHRASES`.
 
-    A request to explain or clarify something is none by itself. It counts beside another phrase
-    and where something is asked for once more ("explain that again"). "Not confused" is none
-    either. A typographic apostrophe counts as a plain one.
+    A request to explain something is none by itself. It counts beside another phrase and where
+    something is asked for once more ("explain that again"). "Not confused" is none either. A
+    typographic apostrophe counts as a plain one.
     """
     parts = [_WORD.findall(part) for part in _BREAK.split(text.lower().translate(_APOSTROPHES))]
     found = [
@@ -50,8 +50,7 @@ def confusion_phrases(text: str) -> tuple[str, ...]:
         for phrase in CONFUSION_PHRASES
         if (_MARKS.search(text) if phrase == "??" else _says(parts, phrase))
     ]
-    plain = all(phrase in _REQUESTS for phrase in found)
-    if plain and not any(_ONCE_MORE in words for words in parts):
+    if found == [_REQUEST] and not any(_ONCE_MORE in words for words in parts):
         return ()
     return tuple(found)
 

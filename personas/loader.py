@@ -16,6 +16,7 @@ from .errors import (
     PersonaNotFoundError,
 )
 from .issues import Issue, ValidationReport
+from .remarks import remarks
 from .schema import Persona
 from .strict import StrictConfig, classify_strict
 from .validation import RESERVED_IDS, validate_persona, validate_personas
@@ -45,10 +46,12 @@ class PersonaCatalog:
         default_id: The persona of a session that names none.
         reports: What validation found, by persona id.
         blocked: Ids that may not be activated, with the codes that block them.
+        remarks: Likely mistakes that stop nothing, by persona id.
 
     Attributes:
         default_id: The persona of a session that names none.
         reports: What validation found, by persona id.
+        remarks: Likely mistakes that stop nothing, by the id of each persona that has some.
     """
 
     def __init__(
@@ -58,11 +61,13 @@ class PersonaCatalog:
         default_id: str = DEFAULT_PERSONA_ID,
         reports: Mapping[str, ValidationReport] | None = None,
         blocked: Mapping[str, Sequence[str]] | None = None,
+        remarks: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._personas = {persona.id: persona for persona in personas}
         self._blocked = dict(blocked or {})
         self.default_id = default_id
         self.reports = dict(reports or {})
+        self.remarks = {name: list(found) for name, found in (remarks or {}).items() if found}
 
     @property
     def ids(self) -> list[str]:
@@ -233,7 +238,16 @@ def _build(
         for _, raw in readable
     ]
     reports = {report.persona_id: report for report in checked.reports if report.persona_id}
-    return PersonaCatalog(loaded, default_id=default_id, reports=reports, blocked=blocked)
+    return PersonaCatalog(
+        loaded,
+        default_id=default_id,
+        reports=reports,
+        blocked=blocked,
+        # Of the data as they were written: the persona's form has dropped some of them.
+        remarks={
+            persona.id: remarks(raw) for persona, (_, raw) in zip(loaded, readable, strict=True)
+        },
+    )
 
 
 def _invalid(problems: Sequence[tuple[str, Issue]]) -> PersonaInvalidError:

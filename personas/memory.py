@@ -14,13 +14,24 @@ from pydantic.alias_generators import to_camel
 
 ScopeName = Literal["user", "thread", "persona", "organization"]
 
+DAY = 86_400.0
+
+LONGEST_DAYS = 36_525.0
+"""A hundred years. What is meant to be longer is in another unit, or never."""
+
+MANY = 100_000
+"""More than any number of memories or tokens that one step can look at."""
+
+LARGE = 1000.0
+"""A factor or a weight beyond it drowns everything else."""
+
 _OTHERS_KEYS = frozenset({"conversationContext", "ragConfig", "lifecycleConfig"})
 
 
 class MemoryModel(BaseModel):
     """Base of the memory's settings: immutable, in ``camelCase`` or ``snake_case``.
 
-    Unknown keys and numbers that are not finite are refused.
+    Unknown keys are refused, and numbers that are not finite or beyond all use.
     """
 
     model_config = ConfigDict(
@@ -44,8 +55,8 @@ class Reconsolidation(MemoryModel):
 
     enabled: bool = True
     drift_rate: float = Field(default=0.05, ge=0, le=1)
-    max_drift_per_trace: float = Field(default=0.4, ge=0)
-    immune_above_importance: float | None = Field(default=None, ge=0)
+    max_drift_per_trace: float = Field(default=0.4, ge=0, le=LARGE)
+    immune_above_importance: float | None = Field(default=None, ge=0, le=LARGE)
 
 
 class RetrievalInducedForgetting(MemoryModel):
@@ -60,7 +71,7 @@ class RetrievalInducedForgetting(MemoryModel):
     enabled: bool = True
     similarity_threshold: float = Field(default=0.7, ge=-1, le=1)
     suppression_factor: float = Field(default=0.12, ge=0, le=1)
-    max_suppressions_per_query: int = Field(default=5, ge=0)
+    max_suppressions_per_query: int = Field(default=5, ge=0, le=MANY)
 
 
 class InvoluntaryRecall(MemoryModel):
@@ -74,7 +85,7 @@ class InvoluntaryRecall(MemoryModel):
 
     enabled: bool = True
     probability: float = Field(default=0.08, ge=0, le=1)
-    min_age_days: float = Field(default=14, ge=0)
+    min_age_days: float = Field(default=14, ge=0, le=LONGEST_DAYS)
     min_strength: float = Field(default=0.15, ge=0, le=1)
 
 
@@ -106,11 +117,11 @@ class TemporalGist(MemoryModel):
 
     enabled: bool = True
     rule: Literal["retrieved", "seldom"] = "retrieved"
-    age_threshold_days: float = Field(default=60, ge=0)
-    min_retrieval_count: int = Field(default=2, ge=0)
+    age_threshold_days: float = Field(default=60, ge=0, le=LONGEST_DAYS)
+    min_retrieval_count: int = Field(default=2, ge=0, le=MANY)
     preserve_entities: bool = True
     preserve_emotional_context: bool = True
-    max_per_cycle: int = Field(default=20, ge=0)
+    max_per_cycle: int = Field(default=20, ge=0, le=MANY)
 
 
 class SchemaEncoding(MemoryModel):
@@ -124,8 +135,8 @@ class SchemaEncoding(MemoryModel):
 
     enabled: bool = True
     cluster_similarity_threshold: float = Field(default=0.75, ge=-1, le=1)
-    novelty_boost: float = Field(default=1.3, ge=0)
-    congruency_discount: float = Field(default=0.85, ge=0)
+    novelty_boost: float = Field(default=1.3, ge=0, le=LARGE)
+    congruency_discount: float = Field(default=0.85, ge=0, le=LARGE)
 
 
 DEFAULT_SOURCE_MULTIPLIERS: Mapping[str, float] = {
@@ -188,7 +199,7 @@ class EmotionRegulation(MemoryModel):
     rule: Literal["arousal", "valence"] = "arousal"
     reappraisal_rate: float = Field(default=0.15, ge=0, le=1)
     suppression_threshold: float = Field(default=0.8, ge=0, le=1)
-    max_regulation_per_cycle: int = Field(default=10, ge=0)
+    max_regulation_per_cycle: int = Field(default=10, ge=0, le=MANY)
 
 
 class PersonaDrift(MemoryModel):
@@ -200,7 +211,7 @@ class PersonaDrift(MemoryModel):
     """
 
     enabled: bool = False
-    min_traces: int = Field(default=10, ge=1)
+    min_traces: int = Field(default=10, ge=1, le=MANY)
     max_delta: float = Field(default=0.05, ge=0, le=1)
 
 
@@ -229,12 +240,12 @@ class MechanismSettings(MemoryModel):
 class ScoreWeights(MemoryModel):
     """How much each part counts in a memory's score; they need not add up to 1."""
 
-    similarity: float = Field(default=0.35, ge=0)
-    strength: float = Field(default=0.25, ge=0)
-    emotional_congruence: float = Field(default=0.15, ge=0)
-    recency: float = Field(default=0.10, ge=0)
-    graph_activation: float = Field(default=0.10, ge=0)
-    importance: float = Field(default=0.05, ge=0)
+    similarity: float = Field(default=0.35, ge=0, le=LARGE)
+    strength: float = Field(default=0.25, ge=0, le=LARGE)
+    emotional_congruence: float = Field(default=0.15, ge=0, le=LARGE)
+    recency: float = Field(default=0.10, ge=0, le=LARGE)
+    graph_activation: float = Field(default=0.10, ge=0, le=LARGE)
+    importance: float = Field(default=0.05, ge=0, le=LARGE)
 
 
 class SpreadingSettings(MemoryModel):
@@ -251,11 +262,11 @@ class SpreadingSettings(MemoryModel):
     """
 
     enabled: bool = True
-    seeds: int = Field(default=5, ge=1)
+    seeds: int = Field(default=5, ge=1, le=MANY)
     max_depth: int = Field(default=3, ge=0, le=10)
     decay_per_hop: float = Field(default=0.5, ge=0, le=1)
-    activation_threshold: float = Field(default=0.1, ge=0)
-    max_results: int = Field(default=20, ge=0)
+    activation_threshold: float = Field(default=0.1, ge=0, le=LARGE)
+    max_results: int = Field(default=20, ge=0, le=MANY)
     hebbian_learning_rate: float = Field(default=0.1, ge=0, le=1)
 
 
@@ -272,10 +283,10 @@ class ConsolidationSettings(MemoryModel):
     """
 
     enabled: bool = True
-    interval: float = Field(default=3600.0, ge=1)
-    max_traces: int = Field(default=500, ge=2)
+    interval: float = Field(default=3600.0, ge=1, le=LONGEST_DAYS * DAY)
+    max_traces: int = Field(default=500, ge=2, le=MANY)
     model: str | None = Field(default=None, min_length=1)
-    removal_days: float = Field(default=30, ge=0)
+    removal_days: float = Field(default=30, ge=0, le=LONGEST_DAYS)
 
 
 class DecaySettings(MemoryModel):
@@ -290,9 +301,9 @@ class DecaySettings(MemoryModel):
             recalls is gone after some ten hours.
     """
 
-    base_stability: float = Field(default=3600.0, gt=0)
+    base_stability: float = Field(default=3600.0, gt=0, le=LONGEST_DAYS * DAY)
     pruning_threshold: float = Field(default=0.05, ge=0, le=1)
-    keep_days: float = Field(default=90, ge=0)
+    keep_days: float = Field(default=90, ge=0, le=LONGEST_DAYS)
 
 
 class MemorySettings(MemoryModel):
@@ -315,7 +326,7 @@ class MemorySettings(MemoryModel):
     """
 
     enabled: bool = True
-    token_budget: int = Field(default=1600, ge=0)
+    token_budget: int = Field(default=1600, ge=0, le=MANY)
     top_k: int = Field(default=20, ge=1, le=200)
     weights: ScoreWeights = ScoreWeights()
     hyde: bool = False

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .messages import Wire
+from .messages import Told
 
 Severity = Literal["info", "warning", "critical"]
 Component = Literal["working_memory", "store", "embedding", "consolidation"]
 OverallStatus = Literal["OPERATIONAL", "LIMITED", "DEGRADED", "ERROR"]
 
 
-class HealthIssue(Wire):
+class HealthIssue(Told):
     """Something that a report found.
 
     Attributes:
@@ -27,14 +27,14 @@ class HealthIssue(Wire):
     details: dict[str, Any] = Field(default_factory=dict)
 
 
-class PartHealth(Wire):
+class PartHealth(Told):
     """How a part of the memory fares."""
 
     is_healthy: bool
     details: dict[str, Any] = Field(default_factory=dict)
 
 
-class MemoryHealth(Wire):
+class MemoryHealth(Told):
     """A health report.
 
     Attributes:

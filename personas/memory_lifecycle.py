@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from .messages import Wire
+from .messages import Told, Wire
 
 PREVENT = "PREVENT_ACTION"
 DELETE = "DELETE"
@@ -41,7 +41,7 @@ class MemoryLifecycleEvent(Wire):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class LifecycleActionResponse(Wire):
+class LifecycleActionResponse(Told):
     """The mind's answer to an event.
 
     Attributes:

@@ -19,6 +19,15 @@ class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Told(Wire):
+    """Base of answers, and of what a session carries: unknown fields are passed over.
+
+    During a deploy a newer release may have written it and an older one read it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
 class Tagged(Wire):
     """A piece of content that names its kind in every form that it is written in."""
 
@@ -121,7 +130,7 @@ class Message(Wire):
         return "".join(part.text for part in self.content if isinstance(part, TextPart))
 
 
-class Usage(Wire):
+class Usage(Told):
     """What a model call used; tokens, and USD where the price is known.
 
     Attributes:

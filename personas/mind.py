@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from .affect import Vad
 from .emotion import EmotionState, Interlocutor, felt
 from .emotion.interlocutor import DEFAULT_NAME
+from .metaprompts.fields import complexity_word
 from .mood import MoodState
 from .sentiment import SentimentState, forgotten
 
 MAX_WORKING_BYTES = 8 * 1024
 """Bytes of the notes in working memory; the oldest ones give way."""
-
-MAX_SLOTS = 9
 
 MAX_HAPPENED = 3
 HAPPENED_CHARS = 300
@@ -48,7 +47,13 @@ class Slot(MindModel):
     rehearsals: int = 0
 
 
-class UserContext(MindModel):
+class Context(MindModel):
+    """Base of what the mind is told of a conversation; what else a host says is kept beside it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class UserContext(Context):
     """What the mind knows of the user.
 
     Attributes:
@@ -60,16 +65,22 @@ class UserContext(MindModel):
     preferences: dict[str, Any] = Field(default_factory=dict)
 
 
-class TaskContext(MindModel):
+class TaskContext(Context):
     """What the conversation is about.
 
     Attributes:
         complexity: One of :data:`COMPLEXITIES`, or what the persona starts with.
+        status: Where it stands; ``completed`` is what overlays know as its end.
     """
 
     domain: str = "general"
     complexity: str = "moderate"
     status: str = "not_started"
+
+    @field_validator("complexity")
+    @classmethod
+    def _known_word(cls, value: str) -> str:
+        return complexity_word(value) or value
 
 
 class Mind(MindModel):
@@ -80,6 +91,7 @@ class Mind(MindModel):
         emotion: The state of the emotion model; ``None`` where the persona has none.
         sentiment: How the user's messages felt, and for how many turns.
         events: Types of events that no metaprompt has taken yet, the oldest first.
+        last_event: The type of the newest event, whoever took it.
         user: The user.
         task: The task.
         happened: What happened since the last message, in a line each, the newest last.
@@ -96,6 +108,7 @@ class Mind(MindModel):
     emotion: EmotionState | None = None
     sentiment: SentimentState = SentimentState()
     events: tuple[str, ...] = ()
+    last_event: str | None = None
     user: UserContext = UserContext()
     task: TaskContext = TaskContext()
     happened: tuple[str, ...] = ()

@@ -34,8 +34,11 @@ PAD: Mapping[str, Vad] = MappingProxyType(
 MOODS: tuple[str, ...] = tuple(PAD)
 NEUTRAL = "neutral"
 
-SENSITIVITY = 0.5
-"""Share of the way to a named mood that one move goes where the persona does not say."""
+SENSITIVITY = 0.8
+"""Share of the way to a named mood that one move goes where the persona does not say.
+
+From neutral it takes one move to any mood, and the word stays for four hours.
+"""
 
 HALF_LIFE = 6 * 3600.0
 """Seconds after which half of the distance to the default mood is left."""

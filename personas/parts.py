@@ -177,9 +177,12 @@ class EmotionConfig(PersonaModel):
 
     Attributes:
         enabled: It has emotions, which events change and time calms.
+        appraise: A model is asked what an event means that comes without an appraisal and
+            without a stimulus.
     """
 
     enabled: bool = False
+    appraise: bool = False
 
 
 class MetaPromptTrigger(PersonaModel):

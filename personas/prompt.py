@@ -53,8 +53,8 @@ class Section:
 class PromptContext:
     """The situation that a prompt is built for.
 
-    A session tells its suffix only, so elements with criteria do not apply there; the rest is for
-    those who call :func:`assemble` themselves.
+    A session tells all but ``language``, the hint and the signals, which are for those who call
+    :func:`assemble` themselves.
 
     Attributes:
         mood: The mood's name.

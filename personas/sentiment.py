@@ -4,8 +4,8 @@ Scores are given to this module; it follows them. Thresholds and counts are conv
 
 Three counters of turns in a row say what their names say. A turn below the frustration threshold
 counts as frustration and one above the satisfaction threshold as satisfaction; a turn counts as
-confused by what it says, whatever its score. A fourth counter is for listless turns: between the
-thresholds, not confused, and asking nothing.
+confused by what it says, whatever its score. A fourth counter is for listless turns: those between
+the thresholds, whatever they say.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ LISTLESS_TURNS = 4
 LISTLESS_CHARS = 50
 MAX_TRENDS = 10
 EXCERPT_CHARS = 100
+LONG_CHARS = 8192
+"""The length that a text counts with whose own is not known, such as one that is kept elsewhere."""
 CONSIDERED_CHARS = 4_000
 
 _METHODS: dict[str | None, Method] = {"llm": "llm", "trained_classifier": "own"}
@@ -176,6 +178,7 @@ class Trend(BaseModel):
         turn: The turn's id.
         at: When it was judged.
         excerpt: The first 100 characters of what was said; blank once they are forgotten.
+        length: Characters of all that was said.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -187,6 +190,7 @@ class Trend(BaseModel):
     intensity: float
     known: bool = True
     excerpt: str = ""
+    length: int = Field(default=LONG_CHARS, ge=0)
 
 
 class SentimentState(BaseModel):
@@ -197,7 +201,7 @@ class SentimentState(BaseModel):
         frustration: Turns in a row, up to the last one, that scored below the threshold.
         confusion: Turns in a row that were confused.
         satisfaction: Turns in a row that scored above the threshold.
-        listless: Turns in a row that felt nothing, were not confused and asked nothing.
+        listless: Turns in a row that scored between the thresholds.
         last_turn: The last turn that was looked at.
     """
 
@@ -251,23 +255,25 @@ def observed(
     text: str,
     now: datetime,
     settings: SentimentSettings,
+    length: int | None = None,
     recent_errors: int = 0,
     recent_user_lengths: Sequence[int] = (),
 ) -> Observed:
     """Take note of one turn of the user.
 
     An empty text, and a turn that was looked at already, change nothing and raise nothing. A turn
-    whose sentiment is not known leaves the counts of frustration and satisfaction as they are and
-    raises neither; what it says can still be confused. An event is raised anew on every turn
+    whose sentiment is not known leaves all counts but that of confusion as they are and raises
+    nothing by them; what it says can still be confused. An event is raised anew on every turn
     while its condition holds.
 
     Args:
         state: What was kept.
         sentiment: How the turn's text feels.
         turn: The turn's id.
-        text: What the user said.
+        text: What the user said, or as much of it as is at hand.
         now: The time.
         settings: The persona's.
+        length: Characters of all that the user said; without it, those of the text.
         recent_errors: Errors among the last ten entries of the reasoning trace; entries about the
             sentiment itself are best left out of the ten, so that they push no error out.
         recent_user_lengths: Characters of each of the user's messages among the conversation's
@@ -275,11 +281,11 @@ def observed(
     """
     if not text.strip() or turn == state.last_turn:
         return Observed(state)
-    seen = considered(text)
-    phrases = confusion_phrases(seen)
+    size = len(text) if length is None else length
+    phrases = confusion_phrases(text)
     torn = sentiment.polarity == "neutral" and sentiment.negative > NEGATIVE_WORDS
     confused = bool(phrases) or torn
-    after = _counted(state, sentiment, settings, confused=confused, asks="?" in seen)
+    after = _counted(state, sentiment, settings, confused=confused)
     trend = Trend(
         turn=turn,
         at=now,
@@ -288,6 +294,7 @@ def observed(
         intensity=sentiment.intensity,
         known=sentiment.known,
         excerpt=text[:EXCERPT_CHARS],
+        length=size,
     )
     after = after.model_copy(
         update={"trends": (*state.trends, trend)[-settings.window :], "last_turn": turn}
@@ -338,7 +345,7 @@ def observed(
             error_count=recent_errors,
             consecutive_turns=recent_errors,
         )
-    lengths = recent_user_lengths or [len(text)]
+    lengths = recent_user_lengths or [size]
     mean = sum(lengths) / len(lengths)
     if (
         after.listless > state.listless
@@ -383,20 +390,16 @@ def _counted(
     settings: SentimentSettings,
     *,
     confused: bool,
-    asks: bool,
 ) -> SentimentState:
     counts = {"confusion": state.confusion + 1 if confused else 0}
     if sentiment.known:
         low = sentiment.score < settings.frustration
         high = sentiment.score > settings.satisfaction and not low
-        listless = not (low or high or confused or asks)
         counts |= {
             "frustration": state.frustration + 1 if low else 0,
             "satisfaction": state.satisfaction + 1 if high else 0,
-            "listless": state.listless + 1 if listless else 0,
+            "listless": 0 if low or high else state.listless + 1,
         }
-    elif confused or asks:
-        counts["listless"] = 0
     return state.model_copy(update=counts)
 
 

@@ -18,7 +18,7 @@ HEXACO = (
 # less honest.
 AUTHORED_TRAITS = ("honesty", "emotionality")
 
-_TRAIT_ALIASES = {
+TRAIT_ALIASES = {
     "honestyHumility": "honesty",
     "honesty_humility": "honesty",
     "opennessToExperience": "openness",
@@ -42,8 +42,8 @@ def normalize_traits(traits: dict[str, Any]) -> dict[str, Any]:
         for name, value in traits.items()
         if not isinstance(value, float) or math.isfinite(value)
     }
-    named = {name: value for name, value in kept.items() if name not in _TRAIT_ALIASES}
-    for alias, canonical in _TRAIT_ALIASES.items():
+    named = {name: value for name, value in kept.items() if name not in TRAIT_ALIASES}
+    for alias, canonical in TRAIT_ALIASES.items():
         if alias in kept:
             named.setdefault(canonical, kept[alias])
     return named

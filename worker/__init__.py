@@ -1,5 +1,15 @@
 """The edges: settings, client, plugin, worker, command line."""
 
+from ..personas.errors import GMIError
+from ..personas.memory_health import MemoryHealth
+from ..personas.mind import Mind
+from ..personas.options import CompletionOptions
+from ..personas.prospective import Intention
+from ..workflows.intention_calls import IntentionAck
+from ..workflows.memory import MaintenanceReport
+from ..workflows.mind_calls import FeedbackAck, MindShown, Reflected
+from ..workflows.session_records import SessionConfig
+from ..workflows.turns import HostResult
 from .client import Client, SessionInfo
 from .connection import connect
 from .learning import create_learning_layer
@@ -15,11 +25,23 @@ from .turn_stream import Transcript, TurnStream
 __all__ = [
     "ChatResult",
     "Client",
+    "CompletionOptions",
+    "FeedbackAck",
+    "GMIError",
     "GMIPlugin",
     "HeldItem",
+    "HostResult",
+    "Intention",
+    "IntentionAck",
+    "MaintenanceReport",
     "MemoryClient",
+    "MemoryHealth",
+    "Mind",
+    "MindShown",
     "PendingActivity",
+    "Reflected",
     "Session",
+    "SessionConfig",
     "SessionInfo",
     "SessionMemory",
     "SessionStatus",

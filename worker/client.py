@@ -126,14 +126,18 @@ class Client:
             ValidationError: An id is not usable.
             CredentialRefusedError: The configuration holds a raw key.
         """
-        session_id = session_id or str(uuid.uuid4())
-        if not _SESSION_ID.fullmatch(session_id):
+        if session_id is None:
+            session_id = str(uuid.uuid4())
+        if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
             raise ValidationError(
                 f"The session id {session_id!r} is not usable; take 1 to 200 letters, digits and "
                 "'._:@-', beginning with a letter or digit."
             )
-        if not user_id.strip():
-            raise ValidationError("The user id is empty; name the user by an opaque id.")
+        if not isinstance(user_id, str) or not user_id.strip():
+            raise ValidationError(
+                f"The user id {user_id!r} is not usable; name the user by an opaque id, a text "
+                "that is not empty."
+            )
         return Session(
             self,
             session_id,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import gc
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,9 @@ from temporalio.service import RPCError
 
 from ..personas.errors import ConfigurationError
 from .plugin import GMIPlugin
+
+SETTLE_SECONDS = 0.1
+"""Seconds that a process stays for the SDK's threads when it ends."""
 
 
 async def connect(
@@ -30,6 +37,7 @@ async def connect(
     Raises:
         ConfigurationError: The profile is wrong, or no server answers.
     """
+    settle_at_exit()
     options: dict[str, Any] = dict(load_configuration(profile, config_file))
     if address is not None:
         options["target_host"] = address
@@ -46,6 +54,24 @@ async def connect(
             "`temporal server start-dev`, or set TEMPORAL_ADDRESS.",
             details={"address": target},
         ) from error
+
+
+@functools.cache
+def settle_at_exit() -> None:
+    """Let the SDK's threads come to rest when the process ends; asked for twice, it waits once.
+
+    The thread that has handed a call's result to the event loop takes Python's lock once more to
+    let go of it. If the interpreter is being torn down at that moment, the process aborts
+    (``PyGILState_Release``, exit code 134), however correct the program is.
+    """
+    atexit.register(_settle)
+
+
+def _settle() -> None:
+    # What nobody holds any more is let go of here, and not while the interpreter goes down.
+    gc.collect()
+    # Sleeping gives the lock away, which is what those threads wait for.
+    time.sleep(SETTLE_SECONDS)
 
 
 def load_configuration(profile: str | None, config_file: Path | None) -> ClientConnectConfig:

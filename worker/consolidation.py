@@ -28,6 +28,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from ..personas.errors import PermissionDeniedError
 from ..personas.loader import PersonaCatalog
 from ..personas.schema import Persona
+from ..workflows.decode import parse
 from ..workflows.memory import Consolidate, MaintenanceReport
 from .calls import calling
 
@@ -56,13 +57,15 @@ async def consolidate(
         now: Seconds since the epoch to tidy at; the server's clock without it.
 
     Raises:
+        ValidationError: The persona has no name, or the time is none of the years 1970 to 2286.
         PersonaNotFoundError: No worker knows the persona.
         ConfigurationError: Its settings name an embedding model that the worker does not know.
     """
+    request = parse({"persona": persona, "now": now}, Consolidate)
     return await calling(
         lambda: client.execute_workflow(
             "GMIConsolidation",
-            Consolidate(persona=persona, now=now),
+            request,
             id=f"{SCHEDULE_PREFIX}{persona}-now",
             task_queue=task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,

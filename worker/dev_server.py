@@ -26,6 +26,7 @@ from temporalio.service import RPCError
 
 from ..personas.errors import ConfigurationError
 from ..workflows.search_attributes import SEARCH_ATTRIBUTES
+from .connection import settle_at_exit
 from .settings import DATA_DIRECTORY, Settings
 
 HOST = "127.0.0.1"
@@ -89,6 +90,7 @@ class DevServer:
     Attributes:
         place: Where it is.
         owned: Whether this process owns it, so that it ends with this process.
+        taken_port: The port that was asked for, when another program had it.
     """
 
     def __init__(
@@ -97,12 +99,14 @@ class DevServer:
         place: ServerPlace,
         process: asyncio.subprocess.Process | None = None,
         lock: IO[str] | None = None,
+        taken_port: int | None = None,
     ) -> None:
         self._directory = directory
         self._process = process
         self._lock = lock
         self.place = place
         self.owned = lock is not None
+        self.taken_port = taken_port
 
     async def ended(self) -> None:
         """Return when a server that this process started ends; else never."""
@@ -175,6 +179,7 @@ async def start_dev_server(
 
 async def answers(address: str, namespace: str | None = None) -> bool:
     """Whether a Temporal server answers there, and has the namespace when one is named."""
+    settle_at_exit()
     try:
         async with asyncio.timeout(5):
             client = await temporalio.client.Client.connect(address)
@@ -217,6 +222,7 @@ async def _start(
     program: str, directory: Path, wanted: int, namespace: str, lock: IO[str]
 ) -> DevServer:
     log = directory / "temporal.log"
+    asked = wanted
     for _ in range(_ATTEMPTS):
         port = free_port(wanted)
         ui = free_port(port + 1000 if port < 64000 else 0)
@@ -238,7 +244,8 @@ async def _start(
         if ready:
             place = ServerPlace(address, f"http://{HOST}:{ui}", process.pid)
             (directory / "dev.json").write_text(json.dumps(asdict(place)))
-            return DevServer(directory, place, process, lock)
+            taken = asked if asked not in (0, port) else None
+            return DevServer(directory, place, process, lock, taken)
         wanted = 0
     raise ConfigurationError(
         f"The Temporal server does not start; the end of {log} says: {_last_lines(log)}"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from ..personas.memory_health import MemoryHealth
 from ..workflows.decode import parse
-from ..workflows.memory import Care, CareAnswer, CareKind, MaintenanceReport
+from ..workflows.memory import Care, CareAnswer, CareKind, MaintenanceReport, MemoryType
 from .calls import calling
 from .consolidation import consolidate
 from .session_calls import check_size
@@ -19,8 +19,6 @@ from .session_calls import check_size
 if TYPE_CHECKING:
     from .client import Client
     from .session_calls import SessionCalls
-
-MemoryType = Literal["episodic", "semantic", "procedural", "prospective", "relational"]
 
 Item = dict[str, Any]
 Items = list[Item]
@@ -31,9 +29,9 @@ class MemoryClient:
     """Looks at memories, puts some in, corrects and erases them, for whoever runs the workers.
 
     Which memories is said by the same arguments everywhere, all of which must hold: ``scopes``
-    (``kind:id``, such as ``user:anna``), ``user_id`` (what is in the user's scope and what was
-    made in the user's sessions), ``persona``, ``session_id`` (what was made in the session),
-    ``turn``, ``ids``, ``types``. Works without a session that runs.
+    (``kind:id``, such as ``user:anna``), ``user_id`` and the ``org`` that the user belongs to (what
+    is in the user's scope and what was made in the user's sessions), ``persona``, ``session_id``
+    (what was made in the session), ``turn``, ``ids``, ``types``. Works without a session that runs.
 
     Args:
         client: The client.
@@ -47,6 +45,7 @@ class MemoryClient:
         *,
         scopes: Sequence[str] | None = None,
         user_id: str | None = None,
+        org: str = "",
         persona: str | None = None,
         session_id: str | None = None,
         readable: bool = False,
@@ -61,6 +60,7 @@ class MemoryClient:
         Args:
             scopes: See :class:`MemoryClient`, as for the others that are not said here.
             user_id: A user.
+            org: The user's organization.
             persona: A persona's id.
             session_id: A session.
             readable: With ``session_id``: everything that the session's recall reads.
@@ -76,6 +76,7 @@ class MemoryClient:
                 "list",
                 scopes=scopes,
                 user_id=user_id,
+                org=org,
                 persona=persona,
                 session_id=session_id,
                 readable=readable,
@@ -99,6 +100,7 @@ class MemoryClient:
         *,
         scopes: Sequence[str] | None = None,
         user_id: str | None = None,
+        org: str = "",
         persona: str | None = None,
         session_id: str | None = None,
         types: Sequence[MemoryType] | None = None,
@@ -110,6 +112,7 @@ class MemoryClient:
             text: What to look for.
             scopes: Where: scopes,
             user_id: a user's scope,
+            org: the organization of that user,
             persona: all scopes in which a persona has memories,
             session_id: or what a session reads; one of them is needed.
             types: Kinds of memories.
@@ -123,6 +126,7 @@ class MemoryClient:
             text=text,
             scopes=scopes,
             user_id=user_id,
+            org=org,
             persona=persona,
             session_id=session_id,
             types=types,
@@ -143,6 +147,7 @@ class MemoryClient:
         *,
         scopes: Sequence[str] | None = None,
         user_id: str | None = None,
+        org: str = "",
         persona: str | None = None,
         session_id: str | None = None,
         types: Sequence[MemoryType] | None = None,
@@ -159,6 +164,7 @@ class MemoryClient:
             "stats",
             scopes=scopes,
             user_id=user_id,
+            org=org,
             persona=persona,
             session_id=session_id,
             types=types,
@@ -183,7 +189,8 @@ class MemoryClient:
 
         Args:
             text: What to remember, at most 4,000 characters.
-            scope: Whose memory it is, such as ``user:anna`` or ``organization:acme``.
+            scope: Whose memory it is, such as ``user:anna``, ``user:acme/anna`` for a user of
+                the organization acme, or ``organization:acme``.
             persona: The persona that it is meant for.
             type: Its kind.
             importance: In [0, 1]; 0.8 without.
@@ -226,6 +233,7 @@ class MemoryClient:
         turn: str | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
+        org: str = "",
         scopes: Sequence[str] | None = None,
         persona: str | None = None,
         types: Sequence[MemoryType] | None = None,
@@ -240,7 +248,7 @@ class MemoryClient:
             How many ``traces``, ``derived`` ones, ``vectors``, ``links`` and ``contexts``.
 
         Raises:
-            ValidationError: Nothing says which memories are meant.
+            ValidationError: Nothing says which memories are meant, or something that does is empty.
         """
         answer = await self.care(
             "forget",
@@ -248,6 +256,7 @@ class MemoryClient:
             turn=turn,
             session_id=session_id,
             user_id=user_id,
+            org=org,
             scopes=scopes,
             persona=persona,
             types=types,
@@ -366,11 +375,16 @@ class SessionMemory:
             importance: In [0, 1]; 0.8 without.
             tags: Any words.
             request_id: Repeating a call with the same id makes no second memory.
+
+        Raises:
+            ValidationError: There is no text, or the scope is none.
+            PermissionDeniedError: The session does not read the scope.
         """
         answer = await self._memory.care(
             "remember",
             text=text,
             session_id=self._session.id,
+            readable=True,
             scopes=None if scope is None else [scope],
             type=type,
             importance=importance,
@@ -394,14 +408,18 @@ class SessionMemory:
         """Erase memories; see :meth:`MemoryClient.forget`.
 
         Args:
-            ids: These memories, which the session must be able to read.
+            ids: These memories, which the session must be able to read; with ``turn`` those of
+                them that were made of it.
             turn: What was made of this turn. Without either, everything that was made in the
                 session.
+
+        Raises:
+            NotFoundError: The session reads no such memory.
         """
         if ids is not None:
             for id_ in ids:
                 await self.show(id_)
-            return await self._memory.forget(ids=ids)
+            return await self._memory.forget(ids=ids, turn=turn)
         return await self._memory.forget(session_id=self._session.id, turn=turn)
 
 

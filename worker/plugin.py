@@ -26,8 +26,9 @@ from .consolidation import keep_schedules
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from ..activities.memory.provider import MemoryProvider
-    from ..activities.memory.recall import Reranker
+    from ..activities.embedders import Embedder
+    from ..activities.memory import MemoryProvider, Reranker
+    from ..activities.sentiment import SentimentScorer
     from .services import Services
 
 _log = logging.getLogger(__name__)
@@ -51,6 +52,9 @@ class GMIPlugin(SimplePlugin):
         memory_provider: A memory of the host's own, for personas whose memory is off.
         memory_provider_timeout: Seconds that its context is waited for.
         reranker: Has a say in the order of recalled memories, where a persona wants it.
+        scorers: Score how words feel, by language.
+        embedders: Embedding models of the host's own, by the name that the settings and personas
+            use; it has to be the embedder's ``model``.
     """
 
     def __init__(
@@ -63,6 +67,8 @@ class GMIPlugin(SimplePlugin):
         memory_provider: MemoryProvider | None = None,
         memory_provider_timeout: float = 2.0,
         reranker: Reranker | None = None,
+        scorers: Mapping[str, SentimentScorer] | None = None,
+        embedders: Mapping[str, Embedder] | None = None,
     ) -> None:
         self._settings = settings
         self._parts: dict[str, Any] = {
@@ -72,6 +78,8 @@ class GMIPlugin(SimplePlugin):
             "memory_provider": memory_provider,
             "memory_provider_timeout": memory_provider_timeout,
             "reranker": reranker,
+            "scorers": scorers,
+            "embedders": embedders,
         }
         self._services: Services | None = None
         self._served: tuple[temporalio.client.Client, str] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,17 +15,18 @@ import httpx
 
 from ..activities.asking import Asker
 from ..activities.catalog import Catalog
+from ..activities.embedders.embedder import Embedder
 from ..activities.embedders.registry import EmbedderRegistry
 from ..activities.gateway.circuits import CircuitRegistry
 from ..activities.gateway.models import load_prices
 from ..activities.gateway.registry import ProviderRegistry
 from ..activities.judging import ModelJudge
 from ..activities.learning import Learning
+from ..activities.memory import MemoryProvider, Reranker
 from ..activities.memory.memories import Memories
-from ..activities.memory.provider import MemoryProvider
-from ..activities.memory.recall import Reranker
 from ..activities.memory_port import MemoryActivities
 from ..activities.model_steps import ModelActivities
+from ..activities.sentiment import SentimentScorer, SentimentScorers
 from ..activities.store import SQLStore
 from ..activities.store.learning.sql import SQLLearningStore
 from ..activities.store.memory.sql import SQLMemoryStore
@@ -41,6 +43,8 @@ from ..personas.loader import PersonaCatalog, PersonaLoader, load_catalog
 from ..personas.schema import Persona
 from .settings import Settings
 
+_log = logging.getLogger(__name__)
+
 
 class Services:
     """A worker's parts.
@@ -53,6 +57,9 @@ class Services:
         memory_provider: A memory of the host's own, for personas whose memory is off.
         memory_provider_timeout: Seconds that its context is waited for.
         reranker: Has a say in the order of recalled memories, where a persona wants it.
+        scorers: Score how words feel, by language.
+        embedders: Embedding models of the host's own, by the name that the settings and personas
+            use; it has to be the embedder's ``model``.
         http: Sends the requests to the providers; made, and closed, here when not given.
     """
 
@@ -66,6 +73,8 @@ class Services:
         memory_provider: MemoryProvider | None = None,
         memory_provider_timeout: float = 2.0,
         reranker: Reranker | None = None,
+        scorers: Mapping[str, SentimentScorer] | None = None,
+        embedders: Mapping[str, Embedder] | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
         self.settings = settings
@@ -96,6 +105,16 @@ class Services:
         self.embedders = EmbedderRegistry(
             self.http, self.providers, settings.providers, settings.embedding_model
         )
+        for name, embedder in (embedders or {}).items():
+            if embedder.model != name:
+                raise ConfigurationError(
+                    f"The embedder {name!r} calls its model {embedder.model!r}; give it under "
+                    "that name, which is kept beside each vector."
+                )
+            self.embedders.register(embedder)
+        self.scorers = SentimentScorers()
+        for language, scorer in (scorers or {}).items():
+            self.scorers.register(language, scorer)
         self.memories = Memories(
             SQLMemoryStore(self.store.database),
             self.embedders.get,
@@ -132,6 +151,7 @@ class Services:
             self.circuits,
             self.settings.providers,
             memories=self.memories,
+            scorers=self.scorers,
             learning=self.learning,
         )
         memory = MemoryActivities(
@@ -165,7 +185,7 @@ class Services:
         """
         try:
             await self.store.prepare()
-            await self.catalog.personas()
+            warn_of_remarks(await self.catalog.personas())
             # The worker's own embedding model is checked now, not in somebody's turn.
             self.embedders.get(None)
             # In a thread: on the loop it would hold up whatever else the worker's host runs there.
@@ -200,6 +220,12 @@ async def load_personas(settings: Settings) -> PersonaCatalog:
         default_id=settings.default_persona,
         known_tools=[*ToolRegistry(_tools(settings)).names(), *sorted(SELF_IMPROVEMENT_TOOLS)],
     )
+
+
+def warn_of_remarks(catalog: PersonaCatalog) -> None:
+    """Log the likely mistakes of each persona, in one warning a persona."""
+    for persona_id, found in sorted(catalog.remarks.items()):
+        _log.warning("Persona %r: %s", persona_id, " ".join(found))
 
 
 def _tools(settings: Settings) -> list[Tool]:

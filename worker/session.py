@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
 from ..personas.emotion import Interlocutor
-from ..personas.errors import SessionClosedError, SessionNotFoundError
+from ..personas.errors import SessionClosedError, SessionNotFoundError, ValidationError
 from ..personas.messages import Message, Part
 from ..personas.options import CompletionOptions
 from ..workflows.chunks import Chunk
+from ..workflows.decode import parse
 from ..workflows.requests import check_form
 from ..workflows.turns import (
     CloseSession,
@@ -70,6 +71,8 @@ class Session(SessionFeelings):
         on_pause: OnPause = "refuse",
         max_tool_iterations: int | None = None,
         ceiling: int | None = None,
+        user_context: Mapping[str, Any] | None = None,
+        task_context: Mapping[str, Any] | None = None,
         kind: Literal["text", "system"] = "text",
         stream: bool = False,
     ) -> TurnOutput:
@@ -90,6 +93,10 @@ class Session(SessionFeelings):
             on_pause: What to do when a turn waits for the host.
             max_tool_iterations: Tool rounds before the model must answer.
             ceiling: The highest tier of intentions that the turn may be reminded of.
+            user_context: What the mind is told of the user, from this turn on: ``skillLevel``,
+                ``preferences`` (merged with those it knows) and anything else; at most 2 KB.
+                ``None`` as a value takes it back to the usual one.
+            task_context: The same of the task: ``domain``, ``complexity``, ``status``.
             kind: ``text`` for the user's words, ``system`` for a note of the host.
             stream: Whether the text also reaches the stream piece by piece, for watchers.
 
@@ -111,6 +118,8 @@ class Session(SessionFeelings):
             on_pause=on_pause,
             max_tool_iterations=max_tool_iterations,
             ceiling=ceiling,
+            user_context=user_context,
+            task_context=task_context,
             kind=kind,
             stream=stream,
         )
@@ -132,6 +141,8 @@ class Session(SessionFeelings):
         on_pause: OnPause = "refuse",
         max_tool_iterations: int | None = None,
         ceiling: int | None = None,
+        user_context: Mapping[str, Any] | None = None,
+        task_context: Mapping[str, Any] | None = None,
         kind: Literal["text", "system"] = "text",
     ) -> TurnStream:
         """Say something and watch the turn; see :meth:`send` for the arguments."""
@@ -149,6 +160,8 @@ class Session(SessionFeelings):
             on_pause=on_pause,
             max_tool_iterations=max_tool_iterations,
             ceiling=ceiling,
+            user_context=user_context,
+            task_context=task_context,
             kind=kind,
             stream=True,
         )
@@ -201,6 +214,8 @@ class Session(SessionFeelings):
             on_pause=on_pause,
             max_tool_iterations=None,
             ceiling=None,
+            user_context=None,
+            task_context=None,
             kind="text",
             stream=False,
         )
@@ -370,6 +385,8 @@ class Session(SessionFeelings):
         on_pause: OnPause,
         max_tool_iterations: int | None,
         ceiling: int | None,
+        user_context: Mapping[str, Any] | None,
+        task_context: Mapping[str, Any] | None,
         kind: Literal["text", "system"],
         stream: bool,
     ) -> SubmitTurn:
@@ -378,26 +395,30 @@ class Session(SessionFeelings):
             raise SessionClosedError(
                 f"The session {self.id!r} is closed; open it again with client.session()."
             )
-        submit = SubmitTurn(
-            content=content if isinstance(content, str) else list(content),
-            request_id=request_id or str(uuid.uuid4()),
-            user_id=self.user_id,
-            session_key=self.key,
-            persona=self._persona,
-            kind=kind,
-            sender=sender,
-            interlocutor=None if interlocutor is None else Interlocutor.of(interlocutor),
-            options=options,
-            model=model,
-            fallback=None if fallback is None else [hop_spec(hop) for hop in fallback],
-            history=None if history is None else list(history),
-            suffix=suffix,
-            sends=sends,
-            on_pause=on_pause,
-            stream=stream,
-            max_tool_iterations=max_tool_iterations,
-            ceiling=ceiling,
-        )
+        asked = {
+            "content": _content(content),
+            "request_id": request_id or str(uuid.uuid4()),
+            "user_id": self.user_id,
+            "org": self._org,
+            "session_key": self.key,
+            "persona": self._persona,
+            "kind": kind,
+            "sender": sender,
+            "interlocutor": None if interlocutor is None else Interlocutor.of(interlocutor),
+            "options": options,
+            "model": model,
+            "fallback": None if fallback is None else [hop_spec(hop) for hop in fallback],
+            "history": None if history is None else list(history),
+            "suffix": suffix,
+            "sends": sends,
+            "on_pause": on_pause,
+            "stream": stream,
+            "max_tool_iterations": max_tool_iterations,
+            "ceiling": ceiling,
+            "user_context": None if user_context is None else dict(user_context),
+            "task_context": None if task_context is None else dict(task_context),
+        }
+        submit = parse(asked, SubmitTurn)
         check_size(submit)
         check_form(submit)
         return submit
@@ -414,6 +435,17 @@ class Session(SessionFeelings):
         ticket = await self._update("submit_turn", submit, TurnTicket)
         self.key = ticket.session_key
         return ticket
+
+
+def _content(content: object) -> str | list[Any]:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Iterable) and not isinstance(content, bytes | bytearray | Mapping):
+        return list(content)
+    raise ValidationError(
+        f"The message is of type {type(content).__name__}; send text, or a list of text and image "
+        "parts."
+    )
 
 
 def hop_spec(hop: HopSpec | str) -> HopSpec:

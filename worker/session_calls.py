@@ -8,7 +8,8 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel
 from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
@@ -20,7 +21,7 @@ from ..personas.errors import (
     StoreBehindError,
     ValidationError,
 )
-from ..workflows.decode import MAX_INPUT_BYTES, encoded_size
+from ..workflows.decode import MAX_INPUT_BYTES, encoded_size, parse
 from ..workflows.pages import Page, Read, ReadKind
 from ..workflows.requests import check_credentials
 from ..workflows.session import GMISession
@@ -85,7 +86,26 @@ class SessionCalls:
         return self._client.feeds.of(self.workflow_id)
 
     async def read(self, what: ReadKind, **where: Any) -> AsyncIterator[dict[str, Any]]:
-        """Everything of a kind that the store holds about the session, page by page."""
+        """Everything of a kind that the store holds about the session, page by page.
+
+        Any user's: who may read is for the program to decide.
+
+        Args:
+            what: The kind.
+            where: Fields of :class:`~gmi.workflows.pages.Read` that narrow it.
+
+        Raises:
+            ValidationError: There is no such kind, or a field does not fit.
+        """
+        kinds = get_args(ReadKind)
+        if what not in kinds:
+            near = get_close_matches(str(what), kinds, n=1)
+            raise ValidationError(
+                f"There is nothing called {what!r} to read"
+                f"{f'; did you mean {near[0]!r}?' if near else '.'} "
+                f"There are {', '.join(kinds)}.",
+                details={"what": str(what), "known": list(kinds)},
+            )
         after: str | None = None
         while True:
             page = await self._read(what, after=after, **where)
@@ -104,12 +124,15 @@ class SessionCalls:
         deadline = time.monotonic() + CATCH_UP_SECONDS
         while True:
             page = await self._client.read(
-                Read(
-                    what=what,
-                    session_id=self.id,
-                    session_key=self.key,
-                    min_counter=self._counter,
-                    **where,
+                parse(
+                    {
+                        "what": what,
+                        "session_id": self.id,
+                        "session_key": self.key,
+                        "min_counter": self._counter,
+                        **where,
+                    },
+                    Read,
                 )
             )
             if not page.behind:

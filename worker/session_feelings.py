@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ..personas.emotion import AppraisalVector, Interlocutor, Relationship, Stimulus
@@ -45,11 +45,12 @@ class SessionFeelings(SessionIntentions):
         appraisal: AppraisalVector | Mapping[str, Any] | None = None,
         stimulus: Stimulus | Mapping[str, Any] | None = None,
         relationship: Relationship | Mapping[str, Any] | None = None,
+        prior_episodes: Sequence[str | Mapping[str, Any]] = (),
         payload: Mapping[str, Any] | None = None,
         skip_memory: bool = False,
         request_id: str | None = None,
     ) -> TurnOutput:
-        """Let something happen to a persona that has emotions; no model is asked.
+        """Let something happen to a persona that has emotions; no model is asked to answer.
 
         An event is a turn of its own: it waits its turn, and the output's ``perception`` says what
         it left. Numbers beyond their range count as its end.
@@ -58,9 +59,14 @@ class SessionFeelings(SessionIntentions):
             message: What happens, in at most 4,000 characters.
             type: What kind of event it is, such as ``news`` or ``exhaustion``.
             from_: Who or what it comes from; ``user`` without.
-            appraisal: What it means to the persona; see the table in ``docs/mind.md``.
+            appraisal: What it means to the persona; see the table in ``docs/mind.md``. A persona
+                with ``emotionConfig.appraise`` asks a model for it, where ``stimulus`` is left out
+                as well.
             stimulus: What acts on the persona's state itself.
             relationship: What the persona has with whoever it comes from.
+            prior_episodes: What the persona remembers that bears on it: texts, or
+                ``{"content": ..., "at": ...}``; at most 8, and 4 KB as JSON. A model that is asked
+                for the appraisal is shown them; nothing else reads them.
             payload: Anything that belongs to the event, kept with it; at most 4 KB as JSON. It
                 never replaces ``message``.
             skip_memory: It becomes no memory, however much it moves the persona.
@@ -82,6 +88,10 @@ class SessionFeelings(SessionIntentions):
                 "appraisal": None if appraisal is None else AppraisalVector.of(appraisal),
                 "stimulus": None if stimulus is None else Stimulus.of(stimulus),
                 "relationship": None if relationship is None else Relationship.of(relationship),
+                "prior_episodes": [
+                    {"content": episode} if isinstance(episode, str) else dict(episode)
+                    for episode in prior_episodes
+                ],
                 "payload": dict(payload or {}),
                 "skip_memory": skip_memory,
                 "request_id": request_id or str(uuid.uuid4()),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
+from ..personas.errors import ValidationError
 from ..personas.prospective import Intention, Then
 from ..workflows.decode import parse
 from ..workflows.intention_calls import (
+    MAX_EVERY,
     CancelIntention,
     CancelledIntention,
     Intend,
@@ -27,6 +29,7 @@ class SessionIntentions(SessionMind):
         content: str,
         *,
         at: datetime | None = None,
+        after: float | timedelta | None = None,
         event: str | None = None,
         cue: str | None = None,
         then: Then = "remind",
@@ -37,11 +40,13 @@ class SessionIntentions(SessionMind):
         id: str | None = None,
         request_id: str | None = None,
     ) -> IntentionAck:
-        """Have something remembered later: exactly one of ``at``, ``event`` and ``cue`` says when.
+        """Have something remembered later: one of ``at``, ``after``, ``event``, ``cue`` says when.
 
         Args:
             content: What to remember, at most 500 characters.
             at: From this time on; with its time zone.
+            after: From so many seconds, or so long, after now on. A repeat of the call counts
+                from its own now, so it is another intention; where that matters give ``at``.
             event: When :meth:`notice` names this event.
             cue: When something like these words is said.
             then: ``remind`` shows it in the prompt of the next turn that ends well, ``turn``
@@ -65,7 +70,7 @@ class SessionIntentions(SessionMind):
                 "id": id,
                 "request_id": request_id or str(uuid.uuid4()),
                 "content": content,
-                "at": at,
+                "at": _time(at, after),
                 "event": event,
                 "cue": cue,
                 "then": then,
@@ -90,3 +95,20 @@ class SessionIntentions(SessionMind):
     async def notice(self, event: str) -> list[str]:
         """Say that an event happened; returns the ids of the intentions that are due by it."""
         return (await self._update("notice", parse({"event": event}, Notice), NoticeAck)).due
+
+
+def _time(at: datetime | None, after: float | timedelta | None) -> datetime | None:
+    """When a timed intention comes."""
+    if after is None:
+        return at
+    if at is not None:
+        raise ValidationError("Both at and after are given; keep one.")
+    if isinstance(after, timedelta):
+        seconds = after.total_seconds()
+    elif isinstance(after, int | float) and not isinstance(after, bool):
+        seconds = float(after)
+    else:
+        raise ValidationError(f"after is {after!r}; give seconds, or a timedelta.")
+    if not 0 <= seconds <= MAX_EVERY:
+        raise ValidationError(f"after is {seconds:g} seconds; give 0 to {MAX_EVERY:.0f}.")
+    return datetime.now(UTC) + timedelta(seconds=seconds)

@@ -1,5 +1,7 @@
 """What happens: the session workflow, its wire models and its ports."""
 
+from ..personas.errors import GMIError
+from ..personas.options import CompletionOptions
 from .chunks import CHUNK_SIGNAL, CHUNK_TOPIC, Chunk, ChunkBatch, ChunkItem
 from .consolidation import GMIConsolidation
 from .keep import GMIKeep
@@ -9,6 +11,7 @@ from .read import GMIRead
 from .session import GMISession
 from .session_records import SessionConfig
 from .state import SessionStart, SessionState
+from .turns import HostResult
 
 __all__ = [
     "CHUNK_SIGNAL",
@@ -16,11 +19,14 @@ __all__ = [
     "Chunk",
     "ChunkBatch",
     "ChunkItem",
+    "CompletionOptions",
     "GMIConsolidation",
+    "GMIError",
     "GMIKeep",
     "GMIMemory",
     "GMIRead",
     "GMISession",
+    "HostResult",
     "MemoryPort",
     "ModelPort",
     "SessionConfig",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from ..personas.messages import ToolCall, Usage, Wire
+from ..personas.messages import Told, ToolCall, Usage
 from .steps import HopFailure, PlannedCall
 
 CHUNK_TOPIC = "chunks"
@@ -30,7 +30,7 @@ ChunkType = Literal[
 ]
 
 
-class Chunk(Wire):
+class Chunk(Told):
     """One event of a turn.
 
     Attributes:
@@ -68,7 +68,7 @@ class Chunk(Wire):
         return f"{self.turn}:{self.step}:{self.attempt}:{self.seq}:{self.type}"
 
 
-class ChunkItem(Wire):
+class ChunkItem(Told):
     """A chunk as the worker sends it; the session adds turn, step, attempt, sequence and time."""
 
     type: Literal["text_delta", "tool_call_request", "usage_update"]
@@ -89,7 +89,7 @@ class ChunkItem(Wire):
         return self
 
 
-class ChunkBatch(Wire):
+class ChunkBatch(Told):
     """Payload of the signal ``chunks``.
 
     Attributes:

@@ -7,7 +7,7 @@ error, so handlers take raw values and decode them here, with a size limit and t
 from __future__ import annotations
 
 import json
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 from temporalio import workflow
@@ -22,6 +22,9 @@ MAX_INPUT_BYTES = 1_000_000
 MISSING = cast(RawValue, None)
 """Default of a handler's input: a call without one is refused like any other malformed one,
 while a handler that cannot be called at all would hold the session up."""
+
+MAX_PASSES = 8
+"""A field may lie in one that was just taken out of the way of its decoding."""
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -54,6 +57,42 @@ def decode(raw: RawValue, model: type[T]) -> T:
     if raw is MISSING:
         raise invalid(model.__name__, "the call has no input")
     return parse(_value(raw, model.__name__), model)
+
+
+def carried(raw: RawValue, model: type[T]) -> T:
+    """What the run before handed over; see :func:`lenient`."""
+    return lenient(_value(raw, model.__name__), model)
+
+
+def lenient(value: object, model: type[T]) -> T:
+    """What a session carries, also when a newer release wrote it.
+
+    Its fields that this release does not know are passed over at every depth.
+
+    Raises:
+        gmi.personas.errors.ValidationError: It is not of this form.
+    """
+    for _ in range(MAX_PASSES):
+        try:
+            return model.model_validate(value)
+        except ValidationError as error:
+            unknown = [e["loc"] for e in error.errors() if e["type"] == "extra_forbidden"]
+            if not unknown:
+                break
+            for place in unknown:
+                _remove(value, place)
+    return parse(value, model)
+
+
+def _remove(value: Any, place: tuple[int | str, ...]) -> None:
+    """Take a field out; a step that names no key, such as a union's, is passed over."""
+    for step in place[:-1]:
+        if isinstance(value, dict):
+            value = value.get(step, value)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+    if isinstance(value, dict):
+        value.pop(place[-1], None)
 
 
 def _value(raw: RawValue, what: str) -> object:

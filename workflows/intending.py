@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from temporalio import workflow
 
-from ..personas.errors import SessionClosedError
+from ..personas.errors import GMIError, SessionClosedError
 from ..personas.prospective import Intention
 from . import intentions
 from .core import Core
@@ -20,7 +20,7 @@ from .intention_calls import (
     Notice,
     NoticeAck,
 )
-from .requests import Requests
+from .requests import OWN_REQUESTS, Requests
 from .turns import SubmitTurn
 
 LONGEST_WAIT = timedelta(days=365)
@@ -111,21 +111,32 @@ class Intending:
         noted = item.created_at.isoformat()
         submit = SubmitTurn(
             content=said(item),
-            request_id=f"intention {item.id} {noted} {item.fired}",
+            request_id=f"{OWN_REQUESTS}intention {item.id} {noted} {item.fired}",
             user_id=core.start.user_id,
             kind="system",
         )
-        record, turn, _ = self._requests.accept(submit)
-        began = turn if record is not None else None
-        intentions.started(core.state, item, began, workflow.now())
+        try:
+            record, turn, _ = self._requests.accept(submit)
+        except GMIError as error:
+            # Nothing that stands in its way may hold the session up.
+            intentions.passed(core.state, item, workflow.now())
+            core.trace.add(
+                "WARNING",
+                f"The intention could not start its turn: {error.message}",
+                details={"intention": item.id, "code": error.code},
+            )
+            return
+        if record is None:
+            intentions.passed(core.state, item, workflow.now())
+            return
+        intentions.started(core.state, item, turn, workflow.now())
         core.trace.add(
             "STATE_CHANGE",
             "An intention is due.",
             turn,
             {"intention": item.id, "kind": item.kind, "fired": item.fired + 1},
         )
-        if record is not None:
-            await self._history.take_input(record)
+        await self._history.take_input(record)
 
     def _check_open(self) -> None:
         if self._core.closing:

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import AwareDatetime, Field, field_validator, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, field_validator, model_validator
 
-from ..personas.messages import Wire
+from ..personas.messages import Told, Wire
 from ..personas.prospective import Intention, IntentionKind, Then
 
 LAST_TIME = datetime(9000, 1, 1, tzinfo=UTC)
 MAX_EVERY = 100 * 365 * 86_400.0
 TURN_EVERY = 60.0
 """Seconds between two turns that an intention starts, at least: each asks a model."""
+
+
+def _no_number(value: object) -> object:
+    """Refuse what would be read as seconds since 1970, such as ``5``."""
+    if value is None or isinstance(value, datetime):
+        return value
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return value
+    raise ValueError(
+        "a number is no time; give a time with its time zone (ISO 8601 in JSON), or in the Python "
+        "client after=, in seconds from now"
+    )
 
 
 class Intend(Wire):
@@ -36,7 +50,7 @@ class Intend(Wire):
     id: str | None = Field(default=None, min_length=1, max_length=100)
     request_id: str | None = Field(default=None, min_length=1, max_length=200)
     content: str = Field(max_length=500)
-    at: AwareDatetime | None = None
+    at: Annotated[AwareDatetime | None, BeforeValidator(_no_number)] = None
     event: str | None = Field(default=None, max_length=200)
     cue: str | None = Field(default=None, max_length=500)
     importance: float = Field(default=0.5, ge=0, le=1)
@@ -85,7 +99,7 @@ class Intend(Wire):
         return "event" if self.event is not None else "context"
 
 
-class IntentionAck(Wire):
+class IntentionAck(Told):
     """Answer of ``intend``.
 
     Attributes:
@@ -105,7 +119,7 @@ class CancelIntention(Wire):
     id: str
 
 
-class CancelledIntention(Wire):
+class CancelledIntention(Told):
     """Answer of ``cancel_intention``: whether there was one to cancel."""
 
     cancelled: bool
@@ -121,7 +135,7 @@ class Notice(Wire):
     event: str = Field(min_length=1, max_length=200)
 
 
-class NoticeAck(Wire):
+class NoticeAck(Told):
     """Answer of ``notice``.
 
     Attributes:
@@ -131,7 +145,7 @@ class NoticeAck(Wire):
     due: list[str] = Field(default_factory=list)
 
 
-class IntentionList(Wire):
+class IntentionList(Told):
     """Answer of the query ``list_intentions``, the oldest first."""
 
     intentions: list[Intention] = Field(default_factory=list)

@@ -145,8 +145,13 @@ def next_start(state: SessionState) -> datetime | None:
     return min(times) if times else None
 
 
-def started(state: SessionState, item: Intention, turn: str | None, now: datetime) -> None:
-    """The intention's turn is queued, or was made before."""
+def passed(state: SessionState, item: Intention, now: datetime) -> None:
+    """The intention has come without a turn of its own: one was made before, or cannot be."""
+    _settle(state, after_firing(item, now).model_copy(update={"turn": None, "due": False}))
+
+
+def started(state: SessionState, item: Intention, turn: str, now: datetime) -> None:
+    """The intention's turn is queued."""
     _replace(state, after_firing(item, now).model_copy(update={"turn": turn}))
 
 

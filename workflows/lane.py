@@ -64,6 +64,7 @@ class Lane:
         self._minding.wake()
         self._remembering.start()
         self._reflecting.start()
+        self._apply_patches()
         while True:
             await self._wait_for_work()
             if core.closing:
@@ -77,6 +78,7 @@ class Lane:
                     # What a stopped turn kept is written by its closing; the next turn shows it.
                     await core.settled()
                 outcome = await self._loop.run(record)
+                self._apply_patches()
                 self._last_work = workflow.now()
                 self.describe()
                 if outcome == "paused":
@@ -163,6 +165,7 @@ class Lane:
         while True:
             await workflow.wait_condition(workflow.all_handlers_finished)
             if core.closing:
+                core.rolling = False
                 return
             active = core.state.active
             if active is not None and active.turn in core.stopping:
@@ -190,7 +193,7 @@ class Lane:
         await core.settled()
         core.state.trim()
         trace = core.trace.pending()
-        at = core.at()
+        at, touched = core.at(), self._last_work
         await workflow.execute_activity_method(
             StorePort.save_session,
             SaveSession(at=at, closed=False, state=core.state.model_dump(mode="json"), trace=trace),
@@ -202,7 +205,7 @@ class Lane:
         await workflow.wait_condition(workflow.all_handlers_finished)
         idle = self._idle_left()
         # What was written meanwhile is not in the record that was left behind.
-        moved = core.state.counter != at.counter
+        moved = core.state.counter != at.counter or self._last_work != touched
         return idle == timedelta(0) and not core.closing and not moved
 
     def begin_close(self, reason: str | None = None) -> None:
@@ -266,6 +269,11 @@ class Lane:
         except TimeoutError:
             return False
         return not self._busy_after and core.quiet
+
+    def _apply_patches(self) -> None:
+        """What metaprompts wanted to change while a turn ran, unless one still does."""
+        if self._core.state.active is None:
+            self._reflecting.apply()
 
     @property
     def _busy_after(self) -> bool:

@@ -2,13 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ..personas.messages import Usage, Wire
-from .mind_calls import Perceive
+from ..personas.texts import is_storable
 from .steps import At, Feeling, PortModel
+
+LATEST = 1e10
+"""Seconds since the epoch, in the year 2286: a later time is one in another unit."""
+
+MAX_TAG = 100
+"""Characters of a tag."""
+
+
+def _storable(value: str) -> str:
+    if not is_storable(value):
+        raise ValueError("it holds NUL or half of a surrogate pair, which no name here has")
+    return value
+
+
+def _words(value: str) -> str:
+    # As the store keeps it, so that what was put in is found by the same words.
+    return value.replace("\x00", "\ufffd")
+
+
+Name = Annotated[str, Field(min_length=1), AfterValidator(_storable)]
+"""An id or a name. It is never empty: an empty one stands for "none" in what is kept, and would
+mean everything that has none."""
+
+Words = Annotated[str, Field(min_length=1), AfterValidator(_words)]
+"""What somebody says or looks for."""
+
+Moment = Annotated[float, Field(ge=0, le=LATEST, allow_inf_nan=False)]
+"""Seconds since the epoch."""
+
+MemoryType = Literal["episodic", "semantic", "procedural", "prospective", "relational"]
+
+
+def user_scope_id(user: str, org: str) -> str:
+    """The id of a user's scope: ``org/user``, or the user alone without an organization.
+
+    A ``/`` or ``%`` in either is written ``%2F`` and ``%25``, so that no two users share a scope.
+    """
+    return "/".join(_escaped(part) for part in (org, user) if part)
+
+
+def scope_owner(scope_id: str) -> tuple[str, str]:
+    """The user, and the organization or ``""``, of a user's scope."""
+    org, _, user = scope_id.rpartition("/")
+    return _plain(user), _plain(org)
+
+
+def _escaped(part: str) -> str:
+    return part.replace("%", "%25").replace("/", "%2F")
+
+
+def _plain(part: str) -> str:
+    return part.replace("%2F", "/").replace("%25", "%")
 
 
 class Encode(PortModel):
@@ -17,7 +69,7 @@ class Encode(PortModel):
     Attributes:
         org: Organization of the session, or ``""``.
         feeling: What the mind felt at the turn's end.
-        event: What happened, for a turn that was an event; ``importance`` says how much it did.
+        domain: What the conversation is about, or ``""``.
         patient: Wait for an embedding model that is down. Without it the memories are written
             with their words alone, and a consolidation embeds them later.
     """
@@ -28,8 +80,7 @@ class Encode(PortModel):
     org: str = ""
     persona_digest: str
     feeling: Feeling = Feeling()
-    event: Perceive | None = None
-    importance: float = 0.0
+    domain: str = ""
     patient: bool = True
 
 
@@ -47,7 +98,6 @@ class Encoded(PortModel):
     applied: bool = False
     changed: int = 0
     links: int = 0
-    usage: Usage = Usage()
     warnings: list[str] = Field(default_factory=list)
 
 
@@ -59,15 +109,15 @@ class Consolidate(Wire):
         now: Seconds since the epoch to tidy at; ``None`` for the workflow's clock.
     """
 
-    persona: str
-    now: float | None = None
+    persona: Name
+    now: Moment | None = None
 
 
 class Maintain(PortModel):
     """Input of ``gmi.memory.maintain``."""
 
-    persona: str
-    now: float
+    persona: Name
+    now: Moment
     run: str
 
 
@@ -117,25 +167,31 @@ CareKind = Literal[
     "list", "search", "show", "stats", "health", "remember", "correct", "forget", "clusters"
 ]
 
+NoteSource = Literal["human_approval", "reflection", "user_statement"]
+
 
 class Care(Wire):
     """Input of the workflow ``GMIMemory``: look at memories, put one in, correct or erase some.
 
     Which memories is said by scopes, a user, a persona, a session, a turn, ids and types, all of
-    which must hold; what is not said is not narrowed. ``forget`` and ``correct`` need at least
-    one of them.
+    which must hold; what is not said is not narrowed, and nothing that is said is empty.
+    ``forget`` and ``correct`` need at least one of them.
 
     Attributes:
         kind: What is asked.
         scopes: ``kind:id`` of each scope, such as ``user:anna``.
         user_id: What is in this user's scope, and what was made in this user's sessions.
+        org: The user's organization; ``""`` means the user of this id who belongs to none.
         session_id: The session whose newest key is meant: what was made in it.
         readable: With ``session_id``, for what only looks: everything that the session's recall
-            reads instead. A search always looks there.
+            reads instead. A search always looks there. For ``remember``: only a scope that the
+            session reads, or its user's, may be named.
         text: What to search for, to remember, or the right words of ``correct``; in a list and in
             ``forget`` the words that a memory contains.
         type: Type of a memory to remember.
         importance: Of a memory to remember, in [0, 1].
+        source: Where a memory to remember comes from: a person put it in, the persona concluded
+            it about itself, or the user said it.
         faded: In a list also what is no longer recalled.
         after: Cursor of the page before.
         now: Seconds since the epoch to look from; ``None`` for the workflow's clock.
@@ -144,23 +200,27 @@ class Care(Wire):
     """
 
     kind: CareKind
-    scopes: list[str] | None = Field(default=None, max_length=50)
-    user_id: str | None = Field(default=None, min_length=1)
-    persona: str | None = None
-    session_id: str | None = None
+    scopes: list[Name] | None = Field(default=None, max_length=50)
+    user_id: Name | None = None
+    org: Annotated[str, AfterValidator(_storable)] = ""
+    persona: Name | None = None
+    session_id: Name | None = None
     readable: bool = False
-    turn: str | None = None
-    ids: list[str] | None = Field(default=None, max_length=200)
-    types: list[str] | None = Field(default=None, max_length=10)
-    text: str | None = None
-    type: Literal["episodic", "semantic", "procedural", "prospective", "relational"] = "semantic"
+    turn: Name | None = None
+    ids: list[Name] | None = Field(default=None, max_length=200)
+    types: list[MemoryType] | None = Field(default=None, max_length=10)
+    text: Words | None = None
+    type: MemoryType = "semantic"
     importance: float | None = Field(default=None, ge=0, le=1)
-    tags: list[str] = Field(default_factory=list, max_length=20)
+    source: NoteSource = "human_approval"
+    tags: list[Annotated[Name, Field(max_length=MAX_TAG)]] = Field(
+        default_factory=list, max_length=20
+    )
     faded: bool = False
-    after: str | None = None
+    after: Name | None = None
     limit: int = Field(default=20, ge=1, le=200)
-    now: float | None = Field(default=None, allow_inf_nan=False)
-    request_id: str | None = None
+    now: Moment | None = None
+    request_id: Name | None = None
 
 
 class CareAnswer(PortModel):

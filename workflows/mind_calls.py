@@ -5,13 +5,27 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from ..personas.affect import Vad
 from ..personas.emotion import AppraisalVector, Interlocutor, Relationship, Stimulus
-from ..personas.messages import Wire
+from ..personas.messages import Told, Wire
 
 MAX_EVENT_TEXT = 4000
+MAX_EPISODES = 8
+MAX_EPISODE_TEXT = 1000
+
+
+class Episode(Wire):
+    """Something that the persona remembers.
+
+    Attributes:
+        content: What happened, in words.
+        at: When.
+    """
+
+    content: str = Field(min_length=1, max_length=MAX_EPISODE_TEXT)
+    at: AwareDatetime | None = None
 
 
 class Perceive(Wire):
@@ -24,6 +38,8 @@ class Perceive(Wire):
         appraisal: What it means to the persona.
         stimulus: What acts on the persona's state itself.
         relationship: What the persona has with the source.
+        prior_episodes: What the persona remembers that bears on it, for a model that is asked for
+            the appraisal.
         payload: Anything that belongs to the event; kept with it.
         skip_memory: Not to be remembered, however much it moves the persona.
         request_id: Makes one event of however many sends.
@@ -35,13 +51,14 @@ class Perceive(Wire):
     appraisal: AppraisalVector | None = None
     stimulus: Stimulus | None = None
     relationship: Relationship | None = None
+    prior_episodes: tuple[Episode, ...] = Field(default=(), max_length=MAX_EPISODES)
     payload: dict[str, Any] = Field(default_factory=dict)
     skip_memory: bool = False
     request_id: str | None = Field(default=None, max_length=200)
     user_id: str | None = None
 
 
-class Perception(Wire):
+class Perception(Told):
     """What an event left.
 
     Attributes:
@@ -73,7 +90,7 @@ class SetTrait(Wire):
     value: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
 
-class TraitsView(Wire):
+class TraitsView(Told):
     """Answer of ``set_trait``: the traits in force."""
 
     traits: dict[str, float] = Field(default_factory=dict)
@@ -97,14 +114,14 @@ class Feedback(Wire):
     request_id: str | None = Field(default=None, max_length=200)
 
 
-class FeedbackAck(Wire):
+class FeedbackAck(Told):
     """Answer of ``record_feedback``: the memories that it left."""
 
     turn: str | None
     memories: list[str] = Field(default_factory=list)
 
 
-class Reflected(Wire):
+class Reflected(Told):
     """Answer of ``reflect``.
 
     Attributes:
@@ -116,7 +133,7 @@ class Reflected(Wire):
     skipped: str | None = None
 
 
-class MindShown(Wire):
+class MindShown(Told):
     """Answer of the query ``mind``.
 
     Attributes:

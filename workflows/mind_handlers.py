@@ -32,7 +32,7 @@ from .mind_calls import (
     TraitsView,
 )
 from .minding import Minding
-from .requests import Requests
+from .requests import Requests, check_form
 from .turns import TurnTicket, WorkingMemoryView
 
 
@@ -90,11 +90,12 @@ class MindHandlers:
 
     @workflow.update
     async def perceive(self, raw: RawValue = MISSING) -> TurnTicket:
-        """Something happens to the persona: a turn in which no model is asked."""
+        """Something happens to the persona: a turn in which no model answers."""
         with refusing():
             asked = decode(raw, Perceive)
             core = await self._opened()
             submit = mind_talk.as_turn(core, asked)
+            check_form(submit)
             self._requests.check(submit)
             _, turn, request_id = self._requests.accept(submit)
             return await self._lane.hold(turn, request_id)

@@ -5,44 +5,17 @@ from __future__ import annotations
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from ..personas.errors import ValidationError
 from .core import Core
-from .decode import encoded_size
 from .failures import info_from_activity
-from .memory import Care
+from .memory import Care, user_scope_id
 from .mind_calls import Feedback, FeedbackAck, Perceive
 from .policies import STORE
 from .ports import MemoryPort
 from .turns import SubmitTurn
 
-MAX_PAYLOAD_BYTES = 4096
-MAX_SOURCE_BYTES = 4096
-
 
 def as_turn(core: Core, asked: Perceive) -> SubmitTurn:
-    """An event as a turn of its own kind.
-
-    Raises:
-        ValidationError: The persona has no emotions, nothing is said, or the payload or the
-            source is too large.
-    """
-    rules = core.state.rules
-    if rules.mind.emotion is None:
-        raise ValidationError(
-            f"The persona {rules.persona!r} has no emotions; set its emotionConfig.enabled."
-        )
-    if not asked.message.strip():
-        raise ValidationError("The event says nothing; put into words what happens.")
-    if encoded_size(asked.payload) > MAX_PAYLOAD_BYTES:
-        raise ValidationError(
-            f"The event's payload has {encoded_size(asked.payload)} bytes and the limit is "
-            f"{MAX_PAYLOAD_BYTES}; keep large things elsewhere and name them."
-        )
-    if encoded_size(asked.source) > MAX_SOURCE_BYTES:
-        raise ValidationError(
-            f"The event's source has {encoded_size(asked.source)} bytes and the limit is "
-            f"{MAX_SOURCE_BYTES}; say less about them."
-        )
+    """An event as a turn of its own kind."""
     event = asked.model_copy(update={"request_id": None, "user_id": None})
     return SubmitTurn(
         content=asked.message,
@@ -77,16 +50,32 @@ async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
 async def remember(
     core: Core, request_id: str, type: str, text: str, what: str, turn: str | None
 ) -> str | None:
-    """Put a memory into the user's scope; a failure is a warning."""
+    """Put a memory into the user's scope, where the memory is ours; a failure is a warning.
+
+    Args:
+        core: The session.
+        request_id: Makes one memory, however often it is asked.
+        type: Its kind.
+        text: What to remember.
+        what: What it is: what a persona concluded about itself is its ``reflection``, all else
+            the user said.
+        turn: For the trace.
+
+    Returns:
+        The memory's id.
+    """
+    start, session = core.start, core.state.session
     care = Care.model_validate(
         {
             "kind": "remember",
-            "scopes": [f"user:{core.start.user_id or core.state.session}"],
+            "scopes": [f"user:{user_scope_id(start.user_id or session, start.org)}"],
+            "session_id": start.session_id,
             "persona": core.state.rules.persona,
             "type": type,
             "text": text,
             "tags": [what],
-            "request_id": f"{core.state.session} {request_id}",
+            "source": "reflection" if what == "reflection" else "user_statement",
+            "request_id": f"{session} {request_id}",
             "now": workflow.now().timestamp(),
         }
     )

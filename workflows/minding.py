@@ -13,18 +13,19 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from ..personas.affect import Vad
+from ..personas.confusion import confusion_phrases
 from ..personas.emotion import MODEL, advanced, felt, initial, label, perceived
 from ..personas.emotion import Event as Stimulation
 from ..personas.errors import ValidationError
 from ..personas.learning import TurnLearning
-from ..personas.messages import Usage
+from ..personas.messages import Message
 from ..personas.metaprompts.answers import MindPatch
 from ..personas.metaprompts.triggers import Firings, due
 from ..personas.metaprompts.variables import MindView, TraceLine
 from ..personas.mind import COMPLEXITIES, SKILL_LEVELS, Mind, affect
 from ..personas.mood import MoodState, decayed, moved
 from ..personas.self_improvement import with_learned
-from ..personas.sentiment import Sentiment, observed
+from ..personas.sentiment import LONG_CHARS, Sentiment, observed
 from ..personas.traits import HEXACO, normalize_traits
 from .core import Core
 from .failures import info_from_activity
@@ -57,9 +58,10 @@ class Minding:
 
     @property
     def active(self) -> bool:
-        """Whether the persona has a mind that changes, so that each turn keeps its own."""
-        rules = self._core.state.rules.mind
-        return bool(rules.sentiment.enabled or rules.triggers or rules.emotion)
+        """Whether the session has a mind that changes, so that each turn keeps its own."""
+        state = self._core.state
+        rules = state.rules.mind
+        return bool(state.moved or rules.sentiment.enabled or rules.triggers or rules.emotion)
 
     def wake(self) -> None:
         """Give a new session its mind, and one of an older release what it lacks."""
@@ -84,8 +86,12 @@ class Minding:
             mind = mind.but(emotion=advanced(mind.emotion, now.timestamp(), rules.emotion))
         return mind
 
-    def brief(self) -> MindBrief | None:
-        """What a step's prompt is told of the mind; nothing where there is nothing to tell."""
+    def brief(self, overlaid: dict[str, float] | None = None) -> MindBrief | None:
+        """What a turn's prompts are told of the mind; nothing where there is nothing to tell.
+
+        Args:
+            overlaid: Traits that the situation changes for this turn, over the persona's.
+        """
         mind = self.present()
         rules = self._core.state.rules.mind
         told = MindBrief(
@@ -95,7 +101,7 @@ class Minding:
             complexity=mind.task.complexity,
             domain=mind.task.domain,
             preferences=mind.user.preferences,
-            traits=mind.traits,
+            traits={**(overlaid or {}), **mind.traits},
             happened=list(mind.happened),
             source=mind.source,
         )
@@ -118,11 +124,13 @@ class Minding:
             mood=mind.mood_word,
         )
 
-    def learn_order(self) -> LearnOrder:
+    def learn_order(self, record: TurnRecord) -> LearnOrder:
         """What learning has to know to prepare a turn."""
-        state = self._core.state
         return LearnOrder(
-            org=self._core.start.org, binding=state.learner, overrides=state.mind.traits
+            org=self._core.start.org,
+            binding=self._core.state.learner,
+            overrides=record.brief.traits if record.brief is not None else {},
+            seat=record.kind == "system",
         )
 
     def took_learning(self, record: TurnRecord, learning: TurnLearning) -> None:
@@ -137,26 +145,24 @@ class Minding:
         core, state = self._core, self._core.state
         for call in record.calls:
             result = record.results.get(call.id)
-            if result is None or not result.patch:
+            if result is None or result.patch is None:
                 continue
             mind, patch = state.mind, result.patch
             learned = dict(mind.learned)
-            for trait, delta in (patch.get("traits") or {}).items():
-                if isinstance(delta, int | float):
-                    learned[trait] = round(learned.get(trait, 0.0) + delta, 9)
-            params = {**mind.params, **(patch.get("params") or {})}
+            for trait, delta in patch.traits.items():
+                learned[trait] = round(learned.get(trait, 0.0) + delta, 9)
+            params = mind.params | {str(name): value for name, value in patch.params.items()}
             state.mind = mind.but(learned=learned, params=params)
-            if patch.get("usage"):
-                record.usage = record.usage + Usage.model_validate(patch["usage"])
+            if patch.usage is not None:
+                record.usage = record.usage + patch.usage
             core.trace.add(
                 "STATE_CHANGE",
                 f"The mind changed by {call.name}.",
                 record.turn,
-                {"call_id": call.id, "traits": patch.get("traits"), "params": patch.get("params")},
+                {"call_id": call.id, "traits": patch.traits, "params": patch.params},
             )
-            note = patch.get("remember")
-            if isinstance(note, str) and note.strip() and state.rules.memory:
-                self._remember(record, call.id, note)
+            if patch.remember and patch.remember.strip() and state.rules.memory:
+                self._remember(record, call.id, patch.remember)
             result.patch = None
 
     def _remember(self, record: TurnRecord, call_id: str, note: str) -> None:
@@ -187,21 +193,17 @@ class Minding:
         # What the mind says of itself must not push the errors out of sight.
         told = [entry.type for entry in state.trace if entry.type != "DEBUG"]
         errors = told[-RECENT_ENTRIES:].count("ERROR")
-        text = record.input.content
-        said = text if isinstance(text, str) else preview_of(record)
-        lengths = [len(said)]
-        lengths += [
-            len(card.preview)
-            for card in reversed(state.cards)
-            if card.turn != record.turn and card.kind == "text"
-        ]
+        text, length = said_in(record)
+        before = reversed(state.mind.sentiment.trends)
+        lengths = [length, *(trend.length for trend in before)]
         found = observed(
             state.mind.sentiment,
             sentiment,
             turn=record.turn,
-            text=said,
+            text=text,
             now=workflow.now(),
             settings=state.rules.mind.sentiment,
+            length=length,
             recent_errors=errors,
             # Every other one of the last messages is the user's.
             recent_user_lengths=lengths[: (RECENT_MESSAGES + 1) // 2],
@@ -209,6 +211,7 @@ class Minding:
         state.mind = state.mind.but(
             sentiment=found.state,
             events=tuple(dict.fromkeys((*state.mind.events, *(e.type for e in found.events)))),
+            last_event=found.events[-1].type if found.events else state.mind.last_event,
         )
         core.trace.add(
             "DEBUG",
@@ -273,6 +276,7 @@ class Minding:
             consecutive_confusion=counted.confusion,
             consecutive_satisfaction=counted.satisfaction,
             consecutive_neutral=counted.listless,
+            confusion_keywords=confusion_phrases(last.excerpt) if last is not None else (),
             user_context=mind.user.model_dump(mode="json"),
             task_context=mind.task.model_dump(mode="json"),
             trace=tuple(lines),
@@ -321,7 +325,7 @@ class Minding:
         if digest == state.mind_kept:
             return
         state.mind_kept = digest
-        request = KeepMind(at=core.at(turn, counter=state.counter), mind=state.mind)
+        request = KeepMind(at=core.at(turn), mind=state.mind)
         card = state.card(turn)
 
         async def write() -> None:
@@ -434,6 +438,16 @@ class Minding:
             importance=result.importance,
             remembered=result.memorable and not asked.skip_memory,
         )
+
+
+def said_in(record: TurnRecord) -> tuple[str, int]:
+    """What the user said, as far as the session holds it, and the characters of all of it."""
+    content = record.input.content
+    if content is None:
+        # It is kept elsewhere because it is long.
+        return preview_of(record), LONG_CHARS
+    text = content if isinstance(content, str) else Message(role="user", content=content).text
+    return text, len(text)
 
 
 def in_words(mind: Mind, feels: bool, usual: str) -> str | None:

@@ -6,16 +6,21 @@ from typing import Literal
 
 from pydantic import Field
 
+from ..personas.emotion import AppraisalVector
 from ..personas.messages import Usage
 from ..personas.metaprompts.answers import MindPatch
 from ..personas.metaprompts.variables import MindView
+from .mind_calls import Perceive
 from .steps import At, PortModel, Segment
 from .turns import HopSpec
 
 CALL_DEADLINE = 120.0
 """Seconds after which the answer to such a call is worth nothing."""
 
-Purpose = Literal["metaprompt", "reflect"]
+APPRAISAL_DEADLINE = 60.0
+"""Seconds that the appraisal of an event may take, which its turn waits for."""
+
+Purpose = Literal["metaprompt", "reflect", "appraise"]
 
 
 class ModelCall(PortModel):
@@ -24,8 +29,9 @@ class ModelCall(PortModel):
     Attributes:
         at: The turn that the call belongs to.
         purpose: ``metaprompt`` for one that a turn made due, ``reflect`` for one that somebody
-            asked for.
-        id: The metaprompt; with the turn it names the call.
+            asked for, ``appraise`` for an event that is to be appraised.
+        id: The metaprompt; with the turn it names the call. Empty for an appraisal.
+        event: The event to appraise.
         path: The path that ends with the turn.
         view: The mind, in at most 4 KB.
         model: ``provider:model`` over the persona's; a metaprompt's own model goes before both.
@@ -36,7 +42,8 @@ class ModelCall(PortModel):
 
     at: At
     purpose: Purpose
-    id: str
+    id: str = ""
+    event: Perceive | None = None
     persona_digest: str
     path: list[Segment] = Field(default_factory=list)
     view: MindView = MindView()
@@ -52,9 +59,11 @@ class CallResult(PortModel):
 
     Attributes:
         patch: What the answer changes; ``None`` when the call came to nothing.
+        appraisal: What the event means; ``None`` when the call came to nothing.
         refused: Why it came to nothing, in words.
         code: The same for programs: ``METAPROMPT_UNKNOWN``, ``METAPROMPT_DEADLINE``,
-            ``METAPROMPT_ANSWER_INVALID``, or the code of the error that ended it.
+            ``METAPROMPT_ANSWER_INVALID``, the last two with ``APPRAISAL`` in the place of
+            ``METAPROMPT`` for an appraisal, or the code of the error that ended it.
         reasons: What was wrong with the answer.
         usage: What the call was billed: all its attempts, failed hops and repairs together.
         provider: Who answered.
@@ -63,6 +72,7 @@ class CallResult(PortModel):
     """
 
     patch: MindPatch | None = None
+    appraisal: AppraisalVector | None = None
     refused: str | None = None
     code: str | None = None
     reasons: list[str] = Field(default_factory=list)

@@ -6,11 +6,12 @@ from temporalio import workflow
 
 from ..personas.errors import ValidationError
 from ..personas.mind import Mind
+from .decode import lenient
 from .policies import STORE
 from .ports import StorePort
 from .requests import check_config, check_credentials
 from .session_records import OpenedSession, OpenSession
-from .state import WORKFLOW_PREFIX, SessionStart, SessionState
+from .state import WORKFLOW_PREFIX, SessionStart, SessionState, Unencoded
 from .trace_log import TraceLog
 
 
@@ -52,7 +53,7 @@ async def open_session(start: SessionStart) -> SessionState:
 
 def resumed(opened: OpenedSession) -> SessionState:
     """The record that the idle session left behind."""
-    state = SessionState.model_validate(opened.state)
+    state = lenient(opened.state, SessionState)
     state.run += 1
     state.counter = max(state.counter, opened.counter)
     TraceLog(state).add("LIFECYCLE", "The session goes on where it was.")
@@ -73,7 +74,10 @@ def fresh(opened: OpenedSession) -> SessionState:
         trace_seq=opened.trace_seq,
         trace_flushed=opened.trace_seq,
         head=opened.head,
-        mind=Mind().noted(opened.frozen.rules.imprints),
+        mind=opened.mind or Mind().noted(opened.frozen.rules.imprints),
+        # Kept with a turn, so it was moved: by the persona's rules, or by the host.
+        moved=opened.mind is not None,
+        unencoded=[Unencoded.model_validate(left.model_dump()) for left in opened.unremembered],
         branch=opened.head_branch,
         depth=opened.head_depth,
     )

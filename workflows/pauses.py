@@ -149,9 +149,17 @@ class Pauses:
                 self._resume(record)
 
     def _answer_rest(self, record: TurnRecord, why: str) -> None:
-        for pending in pending_calls(record):
+        given_up = pending_calls(record)
+        for pending in given_up:
             call = next(c for c in record.calls if c.id == pending.call.id)
             record_result(self._core, record, not_run(call, why, EXTERNAL_NOT_RUN))
+        if given_up:
+            self._core.trace.add(
+                "WARNING",
+                f"Calls that waited for the host were answered as not run: {why}.",
+                record.turn,
+                {"not_run": [{"id": c.call.id, "name": c.call.name} for c in given_up]},
+            )
 
     def _resume(self, record: TurnRecord) -> bool:
         """Put the turn at the front when nothing is pending any more."""

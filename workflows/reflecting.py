@@ -79,6 +79,8 @@ class Reflecting:
 
     def start(self) -> None:
         """Go on with what waits."""
+        if self._core.rolling:
+            return
         self._paused = False
         if self._core.state.metaprompts and (self._work is None or self._work.done()):
             self._work = asyncio.create_task(self._run_all())
@@ -179,18 +181,20 @@ class Reflecting:
             cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,
             **model_call_options(left),
         )
-        newer = self._turn_waits(item)
-        await workflow.wait_condition(lambda: handle.done() or newer or self._turn_waits(item))
-        if not handle.done():
-            try:
+        try:
+            await workflow.wait_condition(lambda: handle.done() or self._turn_waits(item))
+            if not handle.done():
                 await workflow.wait_condition(
                     handle.done, timeout=timedelta(seconds=WAITING_SECONDS)
                 )
-            except TimeoutError:
-                handle.add_done_callback(_let_go)
-                handle.cancel()
-                self._failed(item, "METAPROMPT_LATE", "a turn came, and it took too long")
-                return
+        except (TimeoutError, asyncio.CancelledError) as error:
+            # The run rests, or nobody waits any longer: the model is not asked in vain.
+            handle.add_done_callback(_let_go)
+            handle.cancel()
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            self._failed(item, "METAPROMPT_LATE", "a turn came, and it took too long")
+            return
         try:
             result = await handle
         except ActivityError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -21,6 +22,10 @@ from .steps import Opened, RecallOrder
 MAX_WAITING = 64
 MAX_WAITING_BYTES = 32 * 1024
 """Turns that wait for an embedding model; when more wait, the oldest are written without it."""
+
+
+GRACE_SECONDS = 2.0
+"""For so long a session that closes lets its turns be embedded before it goes on without."""
 
 
 class Remembering:
@@ -88,22 +93,22 @@ class Remembering:
         state = self._core.state
         if not state.rules.memory or record.kind == "import":
             return
-        happened = record.input.event if record.kind == "event" else None
-        if happened is not None and not (record.perception and record.perception.remembered):
+        perception = record.perception
+        if record.kind == "event" and not (perception and perception.remembered):
             return
         state.unencoded.append(
             Unencoded(
                 turn=record.turn,
                 persona_digest=record.persona_digest,
                 feeling=self._minding.feeling(),
-                event=happened,
-                importance=record.perception.importance if record.perception else 0.0,
             )
         )
         self.start()
 
     def start(self) -> None:
         """Go on encoding, where something is left."""
+        if self._core.rolling:
+            return
         self._paused = False
         if self.waiting and (self._work is None or self._work.done()):
             self._work = asyncio.create_task(self._encode_all())
@@ -116,7 +121,12 @@ class Remembering:
             await workflow.wait_condition(self._work.done)
 
     async def finish(self) -> None:
-        """Encode all that is left, without waiting for an embedding model."""
+        """Encode all that is left; an embedding model is waited for a moment and not longer."""
+        if self.waiting:
+            self.start()
+            # What was said last would otherwise have no vector until a consolidation.
+            with contextlib.suppress(TimeoutError):
+                await workflow.wait_condition(lambda: not self.waiting, timeout=GRACE_SECONDS)
         self._hurried = True
         if self._work is not None and not self._work.done():
             self._work.cancel()
@@ -151,8 +161,7 @@ class Remembering:
             org=core.start.org,
             persona_digest=item.persona_digest,
             feeling=item.feeling,
-            event=item.event,
-            importance=item.importance,
+            domain=state.mind.task.domain,
             patient=not hurried,
         )
         try:

@@ -13,6 +13,7 @@ from typing import Any
 
 from temporalio import workflow
 
+from ..personas.contexts import check_context
 from ..personas.errors import (
     ConversationBusyError,
     CredentialRefusedError,
@@ -24,8 +25,11 @@ from ..personas.errors import (
     SessionUserMismatchError,
     ValidationError,
 )
+from ..personas.mind import TaskContext, UserContext
+from ..personas.overlays import OverlayRule
 from .core import Core
-from .decode import encoded_size
+from .decode import encoded_size, parse
+from .mind_calls import Perceive
 from .session_records import SessionConfig
 from .state import MAX_QUEUE, RequestMemo, SessionState, TurnInput, TurnRecord
 from .turn_end import pending_calls
@@ -34,6 +38,11 @@ from .turns import SubmitTurn
 _TURNS = uuid.UUID("5b0ad5a2-5bb1-5f0c-9a3f-1f6f5f3b9c55")
 
 MAX_SETTINGS_BYTES = 8 * 1024
+MAX_EVENT_PART_BYTES = 4096
+
+OWN_REQUESTS = "gmi-"
+"""Beginning of the request ids of turns that a session starts by itself."""
+
 MAX_CONFIG_BYTES = 16 * 1024
 MAX_QUEUE_BYTES = 96 * 1024
 """Bytes of all queued inputs together; content beyond half of it goes to the store at once."""
@@ -47,9 +56,10 @@ _NOT_PART_OF_THE_INPUT = {
     "stream",
     "hold",
     "ceiling",
+    "org",
 }
 
-_LATER_FIELDS = {"interlocutor", "event"}
+_LATER_FIELDS = {"interlocutor", "event", "user_context", "task_context"}
 
 
 def turn_id(session: str, request_id: str) -> str:
@@ -60,7 +70,7 @@ def turn_id(session: str, request_id: str) -> str:
 def input_digest(submit: SubmitTurn) -> str:
     """Digest of what a request asks for; 16 hex characters."""
     data: dict[str, Any] = submit.model_dump(mode="json", exclude=_NOT_PART_OF_THE_INPUT)
-    # Requests of a release that knew neither have to keep their digest.
+    # Requests of a release that did not know them have to keep their digest.
     data = {k: v for k, v in data.items() if v is not None or k not in _LATER_FIELDS}
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -70,9 +80,10 @@ def check_form(submit: SubmitTurn) -> None:
     """Refuse an input that no session could take.
 
     Raises:
-        ValidationError: The message is empty, an image names neither or both of its sources, or
-            the request id is too long.
-        MessageTooLargeError: What it carries beside its content is over 8 KB.
+        ValidationError: The message is empty, an image names neither or both of its sources, a
+            context does not fit, or the request id is too long.
+        MessageTooLargeError: A context is over 2 KB, or all that the message carries beside its
+            content over 8 KB.
     """
     if isinstance(submit.content, str):
         if not submit.content.strip():
@@ -85,13 +96,23 @@ def check_form(submit: SubmitTurn) -> None:
                 raise ValidationError("An image part takes exactly one of `url` and `blob`.")
         if not any(part.type == "image" or part.text.strip() for part in submit.content):
             raise ValidationError("The message is empty; send some text or an image.")
+    check_context(submit.user_context, UserContext)
+    check_context(submit.task_context, TaskContext)
+    if (submit.kind == "event") != (submit.event is not None):
+        raise ValidationError("A turn of kind 'event' carries the event, and no other one does.")
+    if submit.event is not None:
+        check_event(submit.event)
     size = encoded_size(settings_of(submit))
     if size > MAX_SETTINGS_BYTES:
         raise MessageTooLargeError(
-            f"The suffix, interlocutor, options, models and sender of the message have {size} "
-            f"bytes and the limit is {MAX_SETTINGS_BYTES}; put long text into the message or the "
-            "persona.",
+            f"The suffix, interlocutor, contexts, options, models and sender of the message have "
+            f"{size} bytes and the limit is {MAX_SETTINGS_BYTES}; put long text into the message "
+            "or the persona.",
             details={"bytes": size, "limit": MAX_SETTINGS_BYTES},
+        )
+    if submit.request_id is not None and submit.request_id.startswith(OWN_REQUESTS):
+        raise ValidationError(
+            f"Request ids that begin with {OWN_REQUESTS!r} are the session's own; use another one."
         )
     if submit.request_id is not None and not 0 < len(submit.request_id) <= 200:
         raise ValidationError(
@@ -99,9 +120,29 @@ def check_form(submit: SubmitTurn) -> None:
         )
 
 
+def check_event(event: Perceive) -> None:
+    """Refuse an event that says nothing, or carries too much.
+
+    Raises:
+        ValidationError: It is blank, or one of its parts is over 4 KB.
+    """
+    if not event.message.strip():
+        raise ValidationError("The event says nothing; tell in words what happens.")
+    episodes = [episode.model_dump(mode="json") for episode in event.prior_episodes]
+    parts = {"payload": event.payload, "source": event.source, "prior episodes": episodes}
+    for name, part in parts.items():
+        size = encoded_size(part)
+        if size > MAX_EVENT_PART_BYTES:
+            raise ValidationError(
+                f"The event's {name} take {size} bytes and the limit is {MAX_EVENT_PART_BYTES}; "
+                "keep large things elsewhere and name them."
+            )
+
+
 def settings_of(submit: SubmitTurn) -> dict[str, Any]:
     """What a turn carries beside its content, as JSON."""
     taken = {"suffix", "sender", "options", "model", "fallback", "interlocutor", "event"}
+    taken |= {"user_context", "task_context"}
     return submit.model_dump(mode="json", include=taken, exclude_none=True)
 
 
@@ -111,10 +152,11 @@ def queued_bytes(state: SessionState) -> int:
 
 
 def check_config(config: SessionConfig) -> None:
-    """Refuse settings that are too large to be carried.
+    """Refuse settings that are too large to be carried, and overlays that are none.
 
     Raises:
         MessageTooLargeError: They are over 16 KB.
+        ValidationError: An overlay is no rule.
     """
     size = encoded_size(config)
     if size > MAX_CONFIG_BYTES:
@@ -123,6 +165,8 @@ def check_config(config: SessionConfig) -> None:
             "put long text into the persona.",
             details={"bytes": size, "limit": MAX_CONFIG_BYTES},
         )
+    for rule in config.overlays:
+        parse(rule, OverlayRule)
 
 
 def check_credentials(credentials: dict[str, str]) -> None:
@@ -171,7 +215,7 @@ class Requests:
                 f"{state.session!r}. Open the session again.",
                 details={"session_key": state.session},
             )
-        if submit.user_id != core.start.user_id:
+        if submit.user_id != core.start.user_id or submit.org not in (None, core.start.org):
             raise SessionUserMismatchError(
                 "The session belongs to another user; use a session of your own.",
             )
@@ -180,6 +224,11 @@ class Requests:
                 f"The session runs persona {state.rules.persona!r}, not {submit.persona!r}; "
                 "change it with refresh_persona.",
                 details={"persona": state.rules.persona},
+            )
+        if submit.event is not None and state.rules.mind.emotion is None:
+            raise ValidationError(
+                f"The persona {state.rules.persona!r} has no emotions; set its "
+                "emotionConfig.enabled."
             )
         if self._known(submit) is not None:
             return
@@ -237,6 +286,8 @@ class Requests:
                 interlocutor=submit.interlocutor,
                 event=submit.event,
                 ceiling=submit.ceiling,
+                user_context=submit.user_context,
+                task_context=submit.task_context,
             ),
             created_at=workflow.now(),
         )

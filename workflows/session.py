@@ -16,7 +16,7 @@ from . import views
 from .chunk_log import ChunkLog, first_stream_state
 from .chunks import ChunkBatch
 from .core import Core
-from .decode import MISSING, decode, nothing
+from .decode import MISSING, carried, decode, nothing
 from .failures import error_from_activity, refusal, refusing
 from .history import History
 from .intending import Intending
@@ -66,9 +66,13 @@ class GMISession(MindHandlers):
     @workflow.init
     def __init__(self, raw: RawValue = MISSING) -> None:
         self._open_error: GMIError | None = None
+        handed_over = workflow.info().continued_run_id is not None
         try:
-            start = decode(raw, SessionStart)
+            start = carried(raw, SessionStart) if handed_over else decode(raw, SessionStart)
         except GMIError as error:
+            if handed_over:
+                # Never an end: the task fails, and a worker of the release that wrote it goes on.
+                raise RuntimeError(f"the state handed over is not readable: {error}") from error
             # Whoever calls is told, and the run ends, so that the id is free.
             self._open_error = error
             start = SessionStart(session_id="", user_id="")
@@ -181,7 +185,10 @@ class GMISession(MindHandlers):
                 return
             if self._core is not None:
                 self._requests.check(submit)
-            elif submit.user_id != self._start.user_id:
+            elif submit.user_id != self._start.user_id or submit.org not in (
+                None,
+                self._start.org,
+            ):
                 raise SessionUserMismatchError("The session was started for another user.")
 
     @workflow.update

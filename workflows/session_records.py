@@ -10,11 +10,11 @@ from pydantic import Field
 from ..personas.emotion import Traits
 from ..personas.messages import Wire
 from ..personas.metaprompts.triggers import TriggerRule
-from ..personas.mind import TaskContext, UserContext
+from ..personas.mind import Mind, TaskContext, UserContext
 from ..personas.mood import MoodSettings
 from ..personas.options import CompletionOptions
 from ..personas.sentiment import SentimentSettings
-from .steps import At, PortModel
+from .steps import At, Feeling, PortModel
 from .trace import TraceEntry
 from .turns import HopSpec
 
@@ -42,7 +42,7 @@ class SessionConfig(Wire):
             starts it again where it was. ``None`` never.
         max_wait: Longest ``Retry-After`` that a step waits for, in seconds.
         credentials: Provider to ``env:NAME``: which of the worker's variables holds the key.
-        overlays: Overlay rules applied to the persona when the session opens.
+        overlays: Overlay rules; those that fit are applied anew to each turn.
         roll_events: History events after which the session continues as new.
     """
 
@@ -91,6 +91,7 @@ class MindRules(PortModel):
         triggers: When its metaprompts fire, in their order.
         reflects: It has a self-reflection that can be asked for.
         emotion: The character that feels; ``None`` for a persona without emotions.
+        appraises: A model is asked what an event means that says nothing of it.
         user: What it holds of the user at the start.
         task: What it holds of the task at the start.
     """
@@ -100,6 +101,7 @@ class MindRules(PortModel):
     triggers: tuple[TriggerRule, ...] = ()
     reflects: bool = False
     emotion: Traits | None = None
+    appraises: bool = False
     user: UserContext = UserContext()
     task: TaskContext = TaskContext()
 
@@ -135,6 +137,14 @@ class Frozen(PortModel):
     warnings: list[str] = Field(default_factory=list)
 
 
+class Unremembered(PortModel):
+    """A done turn that is not in long-term memory yet, and what the mind felt at its end."""
+
+    turn: str
+    persona_digest: str
+    feeling: Feeling = Feeling()
+
+
 class OpenedSession(PortModel):
     """Result of ``gmi.store.open_session``.
 
@@ -148,6 +158,9 @@ class OpenedSession(PortModel):
         head: The newest done turn when no record was left behind.
         head_branch: Its branch.
         head_depth: Its depth.
+        mind: The mind that the session had when no record was left behind; ``None`` where it
+            kept none.
+        unremembered: Done turns that are not remembered yet, the oldest first.
     """
 
     session: str
@@ -161,6 +174,8 @@ class OpenedSession(PortModel):
     head: str | None = None
     head_branch: str = "main"
     head_depth: int = 0
+    mind: Mind | None = None
+    unremembered: list[Unremembered] = Field(default_factory=list)
 
 
 class RefreshInput(PortModel):

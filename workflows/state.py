@@ -22,7 +22,7 @@ from ..personas.options import CompletionOptions
 from ..personas.prospective import Intention
 from .mind_calls import Perceive, Perception
 from .session_records import SessionConfig, SessionRules
-from .steps import Feeling, MindBrief, PlannedCall, StoredMessage
+from .steps import Feeling, MindBrief, PlannedCall, StoredMessage, ToolPatch
 from .trace import TraceEntry
 from .turns import HopSpec, PauseReason, ToolCallView, TurnCard, TurnKind, TurnOutput
 
@@ -62,6 +62,8 @@ class TurnInput(Carried):
     interlocutor: Interlocutor | None = None
     event: Perceive | None = None
     ceiling: int | None = None
+    user_context: dict[str, Any] | None = None
+    task_context: dict[str, Any] | None = None
 
 
 class ToolResult(Carried):
@@ -77,7 +79,7 @@ class ToolResult(Carried):
     content_ref: str | None = None
     is_error: bool = False
     error: dict[str, Any] | None = None
-    patch: dict[str, Any] | None = None
+    patch: ToolPatch | None = None
 
 
 class Pause(Carried):
@@ -181,18 +183,11 @@ class Answered(Carried):
 
 
 class Unencoded(Carried):
-    """A done turn that is not in long-term memory yet.
-
-    Attributes:
-        event: What happened, for a turn that was an event.
-        importance: Of the event, in [0, 1].
-    """
+    """A done turn that is not in long-term memory yet."""
 
     turn: str
     persona_digest: str
     feeling: Feeling = Feeling()
-    event: Perceive | None = None
-    importance: float = 0.0
 
 
 class PendingMetaprompt(Carried):
@@ -224,12 +219,21 @@ class PendingPatch(Carried):
     patch: MindPatch
 
 
+class AppliedOverlays(Carried):
+    """The overlay rules that the newest turn began with, and the mood that they set."""
+
+    rules: list[str] = Field(default_factory=list)
+    mood: str | None = None
+
+
 class SessionState(Carried):
     """Everything that a session carries from run to run.
 
     Attributes:
         intentions: What is to be remembered later, the oldest first.
         intention_digests: What each of them says, and what the last ones said that are over.
+        moved: The host has moved the mind of a persona that would not change it by itself, so
+            that each turn keeps it.
     """
 
     session: str
@@ -261,6 +265,8 @@ class SessionState(Carried):
     signal_warnings: list[str] = Field(default_factory=list)
     mind: Mind = Mind()
     mind_kept: str = ""
+    moved: bool = False
+    overlays: AppliedOverlays = AppliedOverlays()
     learner: Binding | None = None
     metaprompts: list[PendingMetaprompt] = Field(default_factory=list)
     patches: list[PendingPatch] = Field(default_factory=list)

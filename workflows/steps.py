@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from math import isfinite
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from ..personas.emotion import Interlocutor
 from ..personas.learning import Binding, TurnLearning
@@ -13,6 +14,7 @@ from ..personas.messages import Message, Usage, Wire
 from ..personas.mind import Slot
 from ..personas.options import CompletionOptions
 from ..personas.sentiment import Sentiment
+from ..personas.traits import HEXACO
 from .trace import TraceEntry
 from .turns import ErrorInfo, HopSpec, ToolCallView, TurnKind, TurnOutput
 
@@ -397,10 +399,12 @@ class StepFailure(PortModel):
     Attributes:
         failures: The hops that failed before.
         warnings: What the step warned of before it failed.
+        beside: What was billed for questions beside the step's own call.
     """
 
     failures: list[HopFailure] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
+    beside: Usage = Usage()
 
 
 class ToolCallInput(PortModel):
@@ -424,6 +428,42 @@ class ToolCallInput(PortModel):
     step: int
     learning: TurnLearning | None = None
     mind: MindFacts | None = None
+
+
+class ToolPatch(PortModel):
+    """What a tool that reads the mind changes in it.
+
+    Attributes:
+        traits: What each HEXACO trait gains.
+        params: How the persona answers from now on.
+        usage: What the tool was billed.
+        remember: Something to remember.
+    """
+
+    traits: dict[str, float] = Field(default_factory=dict, max_length=6)
+    params: dict[Literal["temperature", "verbosity"], float | str | None] = Field(
+        default_factory=dict
+    )
+    usage: Usage | None = None
+    remember: str | None = Field(default=None, max_length=4000)
+
+    @field_validator("traits")
+    @classmethod
+    def _known_and_small(cls, value: dict[str, float]) -> dict[str, float]:
+        for trait, delta in value.items():
+            if trait not in HEXACO or not -1 <= delta <= 1:
+                raise ValueError(f"{trait[:40]!r}: {delta} is no change of a trait in [-1, 1]")
+        return value
+
+    @field_validator("params")
+    @classmethod
+    def _short(cls, value: dict[str, float | str | None]) -> dict[str, float | str | None]:
+        for name, setting in value.items():
+            if isinstance(setting, str) and len(setting) > 100:
+                raise ValueError(f"{name!r} has {len(setting)} characters; use at most 100")
+            if isinstance(setting, float) and not isfinite(setting):
+                raise ValueError(f"{name!r} is {setting}; give a finite number")
+        return value
 
 
 class ToolOutcome(PortModel):

@@ -32,6 +32,7 @@ from .steps import (
     StoredMessage,
     ToolCallInput,
     ToolOutcome,
+    ToolPatch,
 )
 from .turns import ErrorInfo, PauseReason
 
@@ -285,9 +286,29 @@ class ToolRound:
                 kept = ToolResult(call_id=call.id, name=call.name, content_ref=outcome.ref)
             else:
                 kept = await value_result(self._core, self._record, call, outcome.value)
-            kept.patch = outcome.patch if not kept.is_error else None
-            return kept, attempt
+            return self._with_patch(call, kept, outcome), attempt
         return await value_result(self._core, self._record, call, value), attempt
+
+    def _with_patch(self, call: PlannedCall, kept: ToolResult, outcome: ToolOutcome) -> ToolResult:
+        """The answer, with what it changes in the mind where the tool may change it."""
+        if kept.is_error or outcome.patch is None:
+            return kept
+        if call.route is None or not call.route.reads_mind:
+            self._core.trace.add(
+                "WARNING",
+                f"{call.name} wanted to change the mind, which is not its business.",
+                self._record.turn,
+                {"call_id": call.id},
+            )
+            return kept
+        try:
+            kept.patch = ToolPatch.model_validate(outcome.patch)
+        except ValidationError as error:
+            problem = misfit(error, "patch")
+            return error_result(
+                call, ErrorInfo(code="TOOL_ERROR", message=f"malformed patch: {problem}")
+            )
+        return kept
 
     def _read_failure(self, call: PlannedCall, error: ActivityError) -> ToolResult | None:
         """The answer for a failed call, or ``None`` when the host is to be asked about it."""

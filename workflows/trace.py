@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ..personas.messages import Wire
+from ..personas.messages import Told
 
 TraceType = Literal[
     "LIFECYCLE",
@@ -49,7 +49,7 @@ TraceType = Literal[
 ]
 
 
-class TraceEntry(Wire):
+class TraceEntry(Told):
     """One entry.
 
     Attributes:
@@ -65,7 +65,7 @@ class TraceEntry(Wire):
     details: dict[str, Any] = Field(default_factory=dict)
 
 
-class TraceTail(Wire):
+class TraceTail(Told):
     """Answer of the query ``trace_tail``: the newest entries, oldest first."""
 
     entries: list[TraceEntry] = Field(default_factory=list)

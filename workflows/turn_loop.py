@@ -14,6 +14,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from ..personas.errors import RequestMismatchError, ToolError
+from ..personas.errors import ValidationError as InvalidEventError
+from .appraising import Appraising
+from .beginning import Beginning
 from .chunks import ChunkItem, calls_item, usage_content, usage_item
 from .core import Core
 from .drafts import draft_of, joined_text, with_warnings
@@ -50,6 +53,8 @@ class TurnLoop:
         self._minding = minding
         self._remembering = remembering
         self._reflecting = reflecting
+        self._beginning = Beginning(core)
+        self._appraising = Appraising(core)
 
     async def run(self, record: TurnRecord) -> Outcome:
         """Carry a turn on from wherever its record stands."""
@@ -65,7 +70,7 @@ class TurnLoop:
                 if core.should_roll():
                     return "rolled"
                 if record.kind == "event":
-                    self._happen(record)
+                    await self._happen(record)
                     return "ended"
                 if not await self._step(record):
                     return "ended"
@@ -75,7 +80,8 @@ class TurnLoop:
     def _begin(self, record: TurnRecord) -> None:
         core, state = self._core, self._core.state
         self._reflecting.apply()
-        record.brief = self._minding.brief()
+        self._beginning.take_contexts(record)
+        record.brief = self._minding.brief(self._beginning.overlay(record))
         record.parent = state.head
         record.branch = state.branch
         record.depth = state.depth + 1
@@ -136,10 +142,21 @@ class TurnLoop:
             self._ended(record)
         return False
 
-    def _happen(self, record: TurnRecord) -> None:
-        """A turn without a model: something happened, and the persona feels it."""
+    async def _happen(self, record: TurnRecord) -> None:
+        """A turn without an answer: something happened, and the persona feels it."""
         event = record.input.event
-        assert event is not None
+        if event is None or self._core.state.mind.emotion is None:
+            # The persona was another one when the event was accepted.
+            persona = self._core.state.rules.persona
+            problem = InvalidEventError(f"The persona {persona!r} has no emotions to feel it with.")
+            record.new = []
+            self._end.failed(record, as_error_info(problem))
+            return
+        event = await self._appraising.appraised(record, event)
+        if record.turn in self._core.stopping:
+            self._end.stopped(record)
+            return
+        record.input.event = event
         record.new = []
         record.perception = self._minding.perceive(event, record.turn)
         self._end.done(record)
@@ -212,7 +229,7 @@ class TurnLoop:
         recall = self._remembering.order(record)
         record.remembers = recall is not None
         score = self._core.state.rules.mind.sentiment.enabled and record.kind == "text"
-        learn = self._minding.learn_order()
+        learn = self._minding.learn_order(record)
         return opened_turn(record).model_copy(
             update={"recall": recall, "score": score, "learn": learn}
         )
@@ -324,6 +341,7 @@ class TurnLoop:
                 failure = StepFailure()
             for hop in failure.failures:
                 self._take_failure(record, hop)
+            record.usage = record.usage + failure.beside
             for warning in failure.warnings:
                 self._core.trace.add("WARNING", warning, record.turn, {"step": record.step})
         self._end.failed(record, info)

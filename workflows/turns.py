@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..personas.emotion import Interlocutor
-from ..personas.messages import Message, Part, Usage, Wire
+from ..personas.messages import Message, Part, Told, Usage, Wire
 from ..personas.options import CompletionOptions
 from .mind_calls import Perceive, Perception
 
@@ -37,7 +37,7 @@ class HopSpec(Wire):
     max_tokens_headroom: int = 0
 
 
-class ErrorInfo(Wire):
+class ErrorInfo(Told):
     """An error as data.
 
     Attributes:
@@ -58,6 +58,7 @@ class SubmitTurn(Wire):
         content: The user's message: text, or a list of parts.
         request_id: Makes one turn of however many sends carry it; generated when absent.
         user_id: Who sends; a session serves one user.
+        org: The sender's organization; checked against the session's when given.
         session_key: The session that the sender believes it talks to; another one's answer is
             ``SESSION_CLOSED``.
         persona: The persona that the sender expects; only checked.
@@ -76,13 +77,17 @@ class SubmitTurn(Wire):
         hold: Whether the call may be held until the turn ends, if that comes soon.
         max_tool_iterations: Tool rounds before the model is asked to answer without tools.
         interlocutor: Who speaks with the persona: a name, or a name with a description and more.
-        event: What happens, for a turn of kind ``event``: no model is asked.
+        event: What happens, for a turn of kind ``event``: no model is asked to answer.
         ceiling: The highest tier of intentions that this turn may be reminded of; any without.
+        user_context: What the mind is told of the user from this turn on: ``skillLevel``,
+            ``preferences`` and anything else; at most 2 KB.
+        task_context: The same of the task: ``domain``, ``complexity``, ``status``.
     """
 
     content: str | list[Part]
     request_id: str | None = None
     user_id: str
+    org: str | None = None
     session_key: str | None = None
     persona: str | None = None
     kind: Literal["text", "system", "event"] = "text"
@@ -100,9 +105,11 @@ class SubmitTurn(Wire):
     interlocutor: Interlocutor | None = None
     event: Perceive | None = None
     ceiling: int | None = None
+    user_context: dict[str, Any] | None = None
+    task_context: dict[str, Any] | None = None
 
 
-class ToolCallView(Wire):
+class ToolCallView(Told):
     """A tool call as a client sees it.
 
     Attributes:
@@ -118,7 +125,7 @@ class ToolCallView(Wire):
     reason: PauseReason | None = None
 
 
-class TurnOutput(Wire):
+class TurnOutput(Told):
     """What a turn came to, or where it pauses.
 
     Attributes:
@@ -158,7 +165,7 @@ class TurnOutput(Wire):
     write_counter: int = 0
 
 
-class TurnTicket(Wire):
+class TurnTicket(Told):
     """Answer of ``submit_turn`` and ``await_turn``: the output, or where to ask again.
 
     Attributes:
@@ -219,7 +226,7 @@ class ToolResults(Wire):
     turn: str | None = None
 
 
-class ToolResultsAck(Wire):
+class ToolResultsAck(Told):
     """Answer of the update ``tool_results``.
 
     Attributes:
@@ -244,13 +251,13 @@ class StopTurn(Wire):
     reason: str | None = None
 
 
-class StopAck(Wire):
+class StopAck(Told):
     """Which turns the stop reached."""
 
     stopped: list[str] = Field(default_factory=list)
 
 
-class Settled(Wire):
+class Settled(Told):
     """Answer of ``settle``.
 
     Attributes:
@@ -260,7 +267,7 @@ class Settled(Wire):
     done: bool
 
 
-class HeldMemory(Wire):
+class HeldMemory(Told):
     """A memory that working memory holds ready.
 
     Attributes:
@@ -274,7 +281,7 @@ class HeldMemory(Wire):
     rehearsals: int = 0
 
 
-class WorkingMemoryView(Wire):
+class WorkingMemoryView(Told):
     """Answer of ``working_memory``.
 
     Attributes:
@@ -304,7 +311,7 @@ class RefreshPersona(Wire):
     persona: str | None = None
 
 
-class PersonaAck(Wire):
+class PersonaAck(Told):
     """The persona that the session runs now."""
 
     persona: str
@@ -318,7 +325,7 @@ class CloseSession(Wire):
     reason: str | None = None
 
 
-class TurnCard(Wire):
+class TurnCard(Told):
     """A turn as the session's hot state knows it; the rest is in the store."""
 
     turn: str
@@ -337,7 +344,7 @@ class TurnCard(Wire):
     preview: str = ""
 
 
-class PendingCall(Wire):
+class PendingCall(Told):
     """A call that waits for the host."""
 
     turn: str
@@ -346,7 +353,7 @@ class PendingCall(Wire):
     expires_at: datetime | None = None
 
 
-class PendingView(Wire):
+class PendingView(Told):
     """Answer of the query ``list_pending``.
 
     Attributes:
@@ -357,7 +364,7 @@ class PendingView(Wire):
     warnings: list[str] = Field(default_factory=list)
 
 
-class TurnView(Wire):
+class TurnView(Told):
     """Answer of the query ``get_turn``; ``card`` is ``None`` for a turn that only the store has."""
 
     card: TurnCard | None = None
@@ -365,7 +372,7 @@ class TurnView(Wire):
     position: int | None = None
 
 
-class TurnList(Wire):
+class TurnList(Told):
     """Answer of the query ``list_turns``: the newest turns, oldest first."""
 
     turns: list[TurnCard] = Field(default_factory=list)
@@ -377,7 +384,7 @@ GMIState = Literal[
 ]
 
 
-class StateView(Wire):
+class StateView(Told):
     """Answer of the query ``get_state``."""
 
     session_id: str
@@ -402,7 +409,7 @@ class StateView(Wire):
     trace_limit: int = 500
 
 
-class UsageView(Wire):
+class UsageView(Told):
     """Answer of the query ``usage``: the session's totals."""
 
     usage: Usage = Usage()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -13,12 +14,19 @@ from numpy.typing import NDArray
 
 from .index import ScopeIndex
 from .store import MemoryStore, ScopeChanges, Vector
-from .traces import Scope
+from .traces import Scope, Trace
+from .vectors import usual_size
 
 T = TypeVar("T")
 
 MAX_BYTES = 1_000_000_000
 """Bytes of scopes that a worker holds; beyond it the one used longest ago goes."""
+
+ALWAYS = 4
+"""Scopes that are read together whatever they weigh: as many as a session has."""
+
+_PART = 2000
+"""Traces that are taken in before others may use the thread."""
 
 
 class _Held:
@@ -29,7 +37,13 @@ class _Held:
         self.model = model
         self.index = ScopeIndex(scope, model)
         self.version = 0
-        self.lock = asyncio.Lock()
+        self.bytes = 0
+        self.loading: asyncio.Task[None] | None = None
+
+    def fits(self, dimension: int | None) -> bool:
+        """Whether its vectors can be compared with one of so many numbers."""
+        vectors = self.index.vectors
+        return dimension is None or vectors is None or vectors.dimension in (None, dimension)
 
 
 class ScopeCache:
@@ -49,29 +63,46 @@ class ScopeCache:
         self._held: OrderedDict[tuple[Scope, str | None], _Held] = OrderedDict()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gmi-memory")
 
-    async def load(self, scopes: Sequence[Scope], model: str | None) -> list[ScopeIndex]:
+    async def load(
+        self, scopes: Sequence[Scope], model: str | None, dimension: int | None = None
+    ) -> list[ScopeIndex]:
         """The scopes as the store has them now; a scope that holds nothing is left out.
 
+        A caller that stops waiting does not stop the loading: the next one finds it done, or
+        further on.
+
         Args:
-            scopes: Which ones.
+            scopes: Which ones. Beyond :data:`ALWAYS` of them, no more are read than may be held
+                together; see :meth:`is_full`.
             model: Whose vectors come along.
+            dimension: Numbers in a vector of the model; those of another size are left out.
         """
         versions = await self._store.versions(scopes)
         found: list[ScopeIndex] = []
+        size = 0
         for scope in scopes:
             if not versions[scope]:
                 continue
+            if len(found) >= ALWAYS and size >= self._max_bytes:
+                break
             key = (scope, model)
             held = self._held.get(key)
             if held is None:
                 held = self._held[key] = _Held(scope, model)
             self._held.move_to_end(key)
-            async with held.lock:
-                if held.version < versions[scope]:
-                    await self._catch_up(held)
+            while held.version < versions[scope] or not held.fits(dimension):
+                if held.loading is None:
+                    self._start(held, dimension)
+                assert held.loading is not None
+                await asyncio.shield(held.loading)
             found.append(held.index)
-        self._shrink(len(scopes))
+            size += held.bytes
+            self._shrink(max(ALWAYS, len(found)))
         return found
+
+    def is_full(self, indexes: Sequence[ScopeIndex]) -> bool:
+        """Whether these are as many as can be read together, so that others may be left out."""
+        return len(indexes) >= ALWAYS and sum(i.bytes for i in indexes) >= self._max_bytes
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run ``work`` where indexes may be touched."""
@@ -79,27 +110,64 @@ class ScopeCache:
 
     def close(self) -> None:
         """Let the thread go; nothing can be loaded afterwards."""
+        for held in self._held.values():
+            if held.loading is not None:
+                held.loading.cancel()
         self._thread.shutdown(wait=False)
 
-    async def _catch_up(self, held: _Held) -> None:
-        changes = await self._store.changes(held.scope, held.version, held.model)
+    def _start(self, held: _Held, dimension: int | None) -> None:
+        loading = asyncio.create_task(self._catch_up(held, dimension))
 
-        def apply() -> ScopeIndex:
-            index = ScopeIndex(held.scope, held.model) if changes.whole else held.index
-            index.apply(changes.traces, arrays(changes))
-            return index
+        def ended(task: asyncio.Task[None]) -> None:
+            held.loading = None
+            if not task.cancelled():
+                # Nobody may wait any longer who would look at it.
+                task.exception()
 
-        held.index = await self.run(apply)
-        held.version = changes.version
+        loading.add_done_callback(ended)
+        held.loading = loading
+
+    async def _catch_up(self, held: _Held, dimension: int | None) -> None:
+        since = held.version if held.fits(dimension) else 0
+        changes = await self._store.changes(held.scope, since, held.model)
+        vectors = arrays(changes)
+        index = held.index
+        if since == 0 or changes.whole:
+            size = dimension or await self.run(lambda: usual_size(vectors.values()))
+            index = ScopeIndex(held.scope, held.model, size)
+        try:
+            for start in range(0, len(changes.traces) or 1, _PART):
+                part = changes.traces[start : start + _PART]
+                await self.run(partial(_take, index, part, vectors))
+            await self.run(partial(index.apply, (), vectors))
+        except Exception:
+            # Half of a change is none: the scope is read anew.
+            held.index, held.version, held.bytes = ScopeIndex(held.scope, held.model), 0, 0
+            raise
+        held.index, held.version = index, changes.version
+        held.bytes = await self.run(lambda: index.bytes)
 
     def _shrink(self, keep: int) -> None:
-        total = sum(held.index.bytes for held in self._held.values())
-        while total > self._max_bytes and len(self._held) > keep:
-            _, dropped = self._held.popitem(last=False)
-            total -= dropped.index.bytes
+        """Let go of what was used longest ago; what was used last stays, and what is loading."""
+        total = sum(held.bytes for held in self._held.values())
+        if total <= self._max_bytes:
+            return
+        for key, held in list(self._held.items())[: max(0, len(self._held) - keep)]:
+            if held.loading is None:
+                del self._held[key]
+                total -= held.bytes
+            if total <= self._max_bytes:
+                return
 
 
-def arrays(changes: ScopeChanges) -> Mapping[str, NDArray[np.float32]]:
+def _take(
+    index: ScopeIndex, traces: Sequence[Trace], vectors: dict[str, NDArray[np.float32]]
+) -> None:
+    theirs = {trace.id: vectors.pop(trace.id) for trace in traces if trace.id in vectors}
+    index.apply(traces, theirs)
+
+
+def arrays(changes: ScopeChanges) -> dict[str, NDArray[np.float32]]:
     """The vectors as arrays."""
     return {trace: array_of(vector) for trace, vector in changes.vectors.items()}
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
-from ...personas.errors import NotFoundError, SessionNotFoundError, ValidationError
+from ...personas.errors import (
+    NotFoundError,
+    PermissionDeniedError,
+    SessionNotFoundError,
+    ValidationError,
+)
 from ...personas.memory import MemorySettings
 from ...personas.schema import Persona
-from ...workflows.memory import Care, CareAnswer
+from ...workflows.memory import Care, CareAnswer, user_scope_id
 from ..store.pages import Item, cursor, fill, read_cursor
 from ..store.protocol import SessionRow
 from .decay import strengths
 from .health import health
+from .index import SearchFilter
 from .memories import Memories, scopes_read, settings_of
 from .recall import RecallQuery
 from .revision import correct, remember
@@ -73,8 +80,13 @@ class MemoryCare:
         Raises:
             ValidationError: It names too little, too much, or nothing that can be.
             NotFoundError: A memory or a session that it names does not exist.
+            PermissionDeniedError: A session remembers in a scope that it does not read.
             StoreError: The store does not answer.
         """
+        if request.text is not None and not request.text.strip():
+            raise ValidationError(
+                f"The text of {request.kind} is blank; it needs words, or leave it out."
+            )
         match request.kind:
             case "list":
                 return await self._list(request)
@@ -121,6 +133,7 @@ class MemoryCare:
             settings=settings.model_copy(
                 update={"hyde": False, "mechanisms": None, "top_k": request.limit}
             ),
+            where=SearchFilter(types=request.types),
         )
         found = await self._memories.engine(settings).recaller.recall(query)
         scored: list[tuple[str, Item]] = [
@@ -134,7 +147,6 @@ class MemoryCare:
                 },
             )
             for item in found.items
-            if request.types is None or item.trace.type in request.types
         ]
         items, _ = fill(scored, request.limit)
         return CareAnswer(items=items, warnings=found.warnings)
@@ -211,18 +223,24 @@ class MemoryCare:
         session = await self._session(request)
         scopes = _scopes(request) or []
         if request.user_id is not None:
-            scopes = [*scopes, Scope("user", request.user_id)]
+            scopes = [*scopes, _user_scope(request.user_id, request.org)]
         if not scopes and session is not None:
-            scopes = [Scope("user", session.user_id or session.session)]
+            scopes = [_user_scope(session.user_id or session.session, session.org)]
         if len(scopes) != 1:
             raise ValidationError(
                 f"A memory to remember needs one scope, and {len(scopes)} are named; name one, "
                 "such as user:anna."
             )
+        if session is not None and request.readable:
+            await self._check_reads(session, scopes[0])
         persona_id = request.persona or ""
         if session is not None and not persona_id:
             persona_id = (await self._personas.persona(session.persona_digest)).id
-        embedder = self._memories.engine(await self._settings(request)).embedder
+        settings = await self._settings(request)
+        if request.source != "human_approval" and not settings.enabled:
+            # What comes up in a session goes where its turns go: no memory of ours keeps them.
+            return CareAnswer()
+        embedder = self._memories.engine(settings).embedder
         trace, warnings = await remember(self._store, embedder, request, scopes[0], persona_id)
         return CareAnswer(items=[item_of(trace, _now(request))], warnings=warnings)
 
@@ -301,12 +319,13 @@ class MemoryCare:
         return Find(
             scopes=scopes,
             user_id=request.user_id,
+            org=request.org,
             persona_id=request.persona,
             session=key,
             turn=request.turn,
             ids=request.ids,
             types=request.types,
-            text=request.text or None,
+            text=request.text,
         )
 
     async def _readable(self, request: Care) -> list[Scope]:
@@ -319,7 +338,7 @@ class MemoryCare:
         if scopes is not None:
             return scopes
         if request.user_id is not None:
-            return [Scope("user", request.user_id)]
+            return [_user_scope(request.user_id, request.org)]
         if request.persona is not None:
             return await self._store.scopes_of(request.persona)
         raise ValidationError(
@@ -332,13 +351,23 @@ class MemoryCare:
             persona.memory, session.session, session.user_id, session.org, persona.id
         )
 
+    async def _check_reads(self, session: SessionRow, scope: Scope) -> None:
+        """Refuse a scope that is no concern of the session."""
+        own = _user_scope(session.user_id or session.session, session.org)
+        if scope != own and scope not in await self._read_by(session):
+            raise PermissionDeniedError(
+                f"The session does not read {scope_name(scope)[:200]!r}; remember it in a scope "
+                f"that it reads, such as {scope_name(own)[:200]!r}."
+            )
+
     async def _session(self, request: Care) -> SessionRow | None:
         if request.session_id is None:
             return None
         row = await self._sessions.find_session(request.session_id)
         if row is None:
             raise SessionNotFoundError(
-                f"The store has no session {request.session_id!r}; check the id.",
+                f"The store has no session {request.session_id!r}. One that was never used has no "
+                "memory yet: send a message or call initialize() first. Else check the id.",
                 details={"session_id": request.session_id},
             )
         return row
@@ -391,6 +420,10 @@ def _narrowed(request: Care) -> None:
         raise ValidationError(f"{request.kind} names an empty list of memories; leave it out.")
 
 
+def _user_scope(user: str, org: str) -> Scope:
+    return Scope("user", user_scope_id(user, org))
+
+
 def _scopes(request: Care) -> list[Scope] | None:
     return None if request.scopes is None else [parse_scope(name) for name in request.scopes]
 
@@ -411,9 +444,12 @@ def _place(after: str | None) -> tuple[float, str] | None:
     if parts is None:
         return None
     try:
-        return float(json.loads(parts[0])), parts[1]
-    except (ValueError, TypeError) as error:
+        time = float(json.loads(parts[0]))
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        time = math.nan
+    if not math.isfinite(time):
         raise ValidationError(
             f"{str(after)[:100]!r} is not a cursor of this list; pass the `next` of the page "
             "before, as it is."
-        ) from error
+        )
+    return time, parts[1]

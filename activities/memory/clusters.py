@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .vectors import usual_size
+
 Numbers = NDArray[np.float32]
 
 NAME = "schema"
@@ -94,7 +96,12 @@ def dumped(clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
     return found
 
 
-def grouped(vectors: Mapping[str, Numbers], known: Sequence[Cluster], threshold: float) -> Grouping:
+def grouped(
+    vectors: Mapping[str, Numbers],
+    known: Sequence[Cluster],
+    threshold: float,
+    size: int | None = None,
+) -> Grouping:
     """Put memories into the known groups, and what is left into new ones.
 
     A memory joins the known group whose centre is nearest, if it is near enough. Of the rest, the
@@ -105,12 +112,17 @@ def grouped(vectors: Mapping[str, Numbers], known: Sequence[Cluster], threshold:
         vectors: Of memories that belong to no group yet, each of length 1.
         known: Groups of the same embedding model.
         threshold: Least cosine of what counts as near.
+        size: Numbers in a vector; what has another size is left out. The size of the known
+            groups without it, or of most vectors.
     """
-    ids = sorted(vectors)
+    if size is None:
+        size = usual_size(cluster.centroid for cluster in known) or usual_size(vectors.values())
+    known = [cluster for cluster in known if len(cluster.centroid) == size]
+    ids = sorted(id_ for id_, vector in vectors.items() if len(vector) == size)
     if not ids:
         return Grouping(list(known), {})
     matrix = np.stack([vectors[id_] for id_ in ids])
-    clusters, joined = _join(ids, matrix, list(known), threshold)
+    clusters, joined = _join(ids, matrix, known, threshold)
     rest = [row for row, id_ in enumerate(ids) if id_ not in joined]
     for members in _stars(matrix[rest], threshold):
         inside = [rest[place] for place in members]

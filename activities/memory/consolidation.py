@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from ...personas.errors import GMIError, StoreError
 from ...personas.schema import Persona
 from ...workflows.memory import Maintain, MaintenanceReport
 from ..asking import Asker
 from ..catalog import Catalog
-from .maintain import Maintainer
+from .maintain import Maintainer, Said
 from .memories import Memories, settings_of
 from .traces import Scope
 from .wording import Wording
+
+logger = logging.getLogger(__name__)
 
 MAX_WARNINGS = 20
 
@@ -107,11 +111,26 @@ class Consolidation:
             if progress.last is not None and (scope.kind, scope.id) <= progress.last:
                 continue
             progress.at, progress.embedded = f"{scope.kind}:{scope.id}", 0
-            report = await maintainer.tidy(scope, request.now, request.run, said)
+            report = await self._tidied(maintainer, scope, request, said)
             progress.finish(scope, report)
             beat()
         proposals = await maintainer.suggest()
         return progress.report.model_copy(update={"persona": persona.id, "proposals": proposals})
+
+    async def _tidied(
+        self, maintainer: Maintainer, scope: Scope, request: Maintain, said: Said
+    ) -> MaintenanceReport:
+        """What was done in a scope; one that cannot be tidied does not keep the others from it."""
+        try:
+            return await maintainer.tidy(scope, request.now, request.run, said)
+        except StoreError:
+            raise
+        except Exception as error:
+            # Asking again would end the same way, and no scope after this one would be reached.
+            logger.exception("A scope of %s was not tidied", request.persona)
+            why = error.message if isinstance(error, GMIError) else f"{type(error).__name__}"
+            warning = f"SCOPE_NOT_TIDIED: {scope.kind}:{scope.id} was left as it is: {why}"
+            return MaintenanceReport(warnings=[warning])
 
     def _wording(self, persona: Persona, model: str | None) -> Wording | None:
         if model is None or self._asker is None:

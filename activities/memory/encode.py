@@ -5,7 +5,7 @@ Both happen in one transaction under a marker of the turn, so that a retry adds 
 
 from __future__ import annotations
 
-import uuid
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,7 +14,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...personas.errors import GMIError, StoreError
 from ...personas.memory import MechanismSettings, MemorySettings
+from ...workflows.memory import user_scope_id
 from ...workflows.steps import At
 from ..embedders.embedder import Embedder, EmbedderError
 from ..sentiment import valence
@@ -31,7 +33,9 @@ from .mechanisms.reconsolidation import reconsolidated
 from .mechanisms.retrieval_induced_forgetting import suppressed
 from .mechanisms.schema_encoding import fit
 from .store import FinishedTurn, Link, Marker, MemoryStore, Vector, Writing
-from .traces import Affect, Scope, SourceType, Trace, TraceType
+from .traces import Affect, Scope, SourceType, Trace, TraceType, trace_id
+
+logger = logging.getLogger(__name__)
 
 MAX_CONTENT = 4000
 """Characters of a trace; the whole message stays with its turn."""
@@ -47,15 +51,17 @@ class Owner:
     Attributes:
         user_id: The user, or ``""``: then what was said stays with the session.
         persona_id: The persona that answered.
+        domain: What the conversation is about, or ``""``.
     """
 
     user_id: str
     org: str
     persona_id: str
+    domain: str = ""
 
     def user_scope(self, session: str) -> Scope:
         """Where what the user said belongs."""
-        return Scope("user", self.user_id or session)
+        return Scope("user", user_scope_id(self.user_id or session, self.org))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +143,9 @@ class Encoder:
             owner: Whose it is.
             moment: The mind's state.
             patient: Raise when the embedding model is down, so that the caller tries again. The
-                traces are written all the same, and their words find them meanwhile.
+                traces are written all the same, and their words find them meanwhile. Without it
+                the model is not asked at all: nobody waits for it, and a consolidation embeds the
+                turn later.
 
         Raises:
             EmbedderDownError: The embedding model cannot be reached, and ``patient`` is on.
@@ -148,18 +156,19 @@ class Encoder:
         down: EmbedderError | None = None
         vectors: dict[str, NDArray[np.float32]] = {}
         try:
-            vectors = await self._vectors(drafts, turn.before)
+            if patient:
+                vectors = await self._vectors(drafts, turn.before)
+            elif self._embedder is not None:
+                warnings.append(
+                    "ENCODED_WITHOUT_VECTORS: the embedding model was not waited for; a "
+                    "consolidation embeds the turn later."
+                )
         except EmbedderError as error:
             down = error
             warnings.append(
                 f"ENCODED_WITHOUT_VECTORS: {error.message}; a consolidation embeds the turn later."
             )
-        marks = await self._store.consolidated(owner.persona_id, owner.user_scope(turn.session))
-        known = centroids(marks, self._embedder.model) if self._embedder is not None else {}
-        model = self._embedder.model if self._embedder is not None else None
-        new = [fitted(trace, vectors.get(trace.id), known, moment, model) for trace in drafts]
-        rivals = await self._rivals(new, vectors)
-        new, weakened = interfered(new, rivals, turn.ended_at)
+        new, weakened = await self._compared(drafts, vectors, turn, owner, moment, warnings)
         context = turn.context or {}
         accessed = [item["id"] for item in context.get("recalled", []) if item.get("accessed")]
         held: dict[str, float] = dict(context.get("suppressed", {}))
@@ -169,12 +178,14 @@ class Encoder:
             for a, b in combinations(sorted(set(accessed)), 2)
         ]
         kept = {id_: self._kept(vector) for id_, vector in vectors.items()}
+        words = {trace.id: trace.content for trace in drafts}
         applied = await self._store.write(
             Writing(
                 now=turn.ended_at,
                 marker=Marker(at, "encode"),
                 new=new,
                 vectors=kept,
+                words=words,
                 touched=sorted({*accessed, *held, *weakened}),
                 change=effects.apply,
                 links=links,
@@ -183,7 +194,7 @@ class Encoder:
         )
         if not applied and kept:
             # An earlier attempt wrote the words while the embedding model was down.
-            await self._store.write(Writing(now=turn.ended_at, vectors=kept))
+            await self._store.write(Writing(now=turn.ended_at, vectors=kept, words=words))
         if down is not None and down.retryable and patient:
             raise down
         return EncodedTurn(
@@ -193,6 +204,33 @@ class Encoder:
             links=len(links) if applied else 0,
             warnings=warnings,
         )
+
+    async def _compared(
+        self,
+        drafts: list[Trace],
+        vectors: Mapping[str, NDArray[np.float32]],
+        turn: FinishedTurn,
+        owner: Owner,
+        moment: Moment,
+        warnings: list[str],
+    ) -> tuple[list[Trace], dict[str, float]]:
+        """The traces as what stands already leaves them, and what it loses to them."""
+        if self._embedder is None or not vectors:
+            return drafts, {}
+        model = self._embedder.model
+        try:
+            marks = await self._store.consolidated(owner.persona_id, owner.user_scope(turn.session))
+            known = centroids(marks, model)
+            new = [fitted(trace, vectors.get(trace.id), known, moment, model) for trace in drafts]
+            return interfered(new, await self._rivals(new, vectors), turn.ended_at)
+        except StoreError:
+            raise
+        except Exception as error:
+            # What was said is kept, whatever it cannot be compared with.
+            why = error.message if isinstance(error, GMIError) else f"{type(error).__name__}"
+            logger.exception("A turn was encoded without its likes")
+            warnings.append(f"ENCODED_ALONE: the turn was compared with no other memory: {why}")
+            return drafts, {}
 
     def _kept(self, vector: NDArray[np.float32]) -> Vector:
         assert self._embedder is not None
@@ -220,7 +258,7 @@ class Encoder:
             vector = vectors.get(trace.id)
             if vector is None:
                 continue
-            for index in await self._cache.load([trace.scope], self._embedder.model):
+            for index in await self._cache.load([trace.scope], self._embedder.model, len(vector)):
                 alike = partial(_most_alike, index, vector, own)
                 found[trace.id] = await self._cache.run(alike)
         return found
@@ -300,7 +338,7 @@ def drafted(turn: FinishedTurn, owner: Owner, moment: Moment) -> list[Trace]:
         )
         found.append(
             Trace(
-                id=str(uuid.uuid5(_turn_space(turn), role)),
+                id=trace_id(turn.session, turn.turn, role),
                 scope=scope,
                 content=content,
                 type=type_,
@@ -334,11 +372,11 @@ def drafted(turn: FinishedTurn, owner: Owner, moment: Moment) -> list[Trace]:
 
 
 def tags_of(role: str, owner: Owner, happened: Happened | None) -> tuple[str, ...]:
-    """A trace's tags, each once."""
-    named = [role, owner.persona_id]
+    """A trace's tags, each once: who said it, to whom, about what, and what event it was."""
+    named = [role, owner.persona_id, owner.user_id, owner.domain]
     if happened is not None:
         named += [happened.type, happened.source]
-    return tuple(dict.fromkeys(tag for tag in named if tag))
+    return tuple(dict.fromkeys(tag.strip() for tag in named if tag.strip()))
 
 
 def fitted(
@@ -352,7 +390,10 @@ def fitted(
     mechanisms = moment.settings.mechanisms
     if mechanisms is None or not mechanisms.schema_encoding.enabled:
         return trace
-    if vector is None or not known:
+    if vector is None:
+        return trace
+    known = {id_: centre for id_, centre in known.items() if len(centre) == len(vector)}
+    if not known:
         return trace
     settings = mechanisms.schema_encoding
     least = cosine_at(settings.cluster_similarity_threshold, model)
@@ -398,7 +439,3 @@ def _most_alike(
     active = index.active
     found = [(index.trace(row), float(near[row])) for row in best if active[row]]
     return [pair for pair in found if pair[0].id not in own][:SIMILAR]
-
-
-def _turn_space(turn: FinishedTurn) -> uuid.UUID:
-    return uuid.uuid5(uuid.NAMESPACE_OID, f"{turn.session}/{turn.turn}")

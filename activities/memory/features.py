@@ -58,12 +58,14 @@ _NOVELTY = _any_of(
     r"breakthrough",
     r"innovat(?:e|ion|ive)",
     r"invent(?:ed|ion)",
+    r"unique(?:ly)?",
 )
 _PROCEDURE = _any_of(
-    r"steps?(?= *\d)",
+    r"steps?[ -]*\d+",
     r"step by step",
     r"how to",
     r"first(?:ly)?,? .{1,80}? (?:then|next|second(?:ly)?)",
+    r"(?:first(?:ly)?|then|finally)(?=,)",
     r"instructions?",
     r"procedures?",
     r"process(?:es)?",
@@ -122,16 +124,23 @@ _EMOTION = _any_of(
     r"hop(?:e|ing|eful)",
     r"feel(?:s|ings?)?",
     r"felt",
+    r"sorry",
 )
 _EXCLAIMED = re.compile(r"!{2,}")
+# Faces and gestures, hearts, and a few more that people send to show what they feel.
+_EMOJI = re.compile(
+    "[\U0001f600-\U0001f64f\U0001f910-\U0001f92f\U0001f970-\U0001f97a"
+    "\u2639\u263a\u2764\u2665\U0001f493-\U0001f49f\U0001f44d\U0001f44e\U0001f389]"
+)
+_OTHERS = r"(?:s?he|him|hers?|his|they|them|theirs?)"
+_TOLD = r"(?:said|told|asked)"
+_IN_SENTENCE = r"[^.!?\n]{1,60}"
 _SOCIAL = _any_of(
-    r"s?he",
-    r"him",
-    r"hers?",
-    r"his",
-    r"they",
-    r"them",
-    r"their",
+    # A pronoun alone may be about anything.
+    rf"{_OTHERS}\b{_IN_SENTENCE}\b{_TOLD}",
+    rf"{_TOLD}\b{_IN_SENTENCE}\b{_OTHERS}",
+    r"call me",
+    r"let(?: us|'?s) discuss",
     r"friend(?:s|ship)?",
     r"famil(?:y|ies)",
     r"teams?",
@@ -199,10 +208,15 @@ _ETHICS = _any_of(
     r"trust(?:ed|worthy)?",
     r"privacy",
     r"consent",
+    r"transparency",
     r"corrupt(?:ion)?",
 )
+_DENIED = r"(?:not|no|never|nothing|none|cannot|wrong|\w+n't|(?:is|was|are|do|does|did|ca|wo)nt)"
+_HOWEVER = r"(?:actually|however)"
 _CONTRADICTION = _any_of(
-    r"actually",
+    # They contradict only where something is denied beside them.
+    rf"{_HOWEVER}\b{_IN_SENTENCE}\b{_DENIED}",
+    rf"{_DENIED}\b{_IN_SENTENCE}\b{_HOWEVER}",
     r"contradict(?:s|ed|ion|ory)?",
     r"in ?consistent",
     r"on the contrary",
@@ -210,15 +224,18 @@ _CONTRADICTION = _any_of(
     r"that'?s (?:not (?:right|true|correct|what)|wrong|incorrect|false)",
     r"(?:not|isn'?t|wasn'?t) (?:true|correct)",
     r"incorrect",
-    r"mistaken",
+    r"mistake(?:n|s)?",
+    r"corrected",
+    r"in fact",
     r"i (?:take (?:it|that) back|changed my mind|was wrong)",
     r"you (?:said|told me) (?:before|earlier|that)",
     r"no longer",
     r"not any ?more",
     r"disagree(?:d|s)?",
-    r"however",
     r"instead of",
 )
+_REFUSED = re.compile(r"(?:^|[.!?] )\s*no,", re.IGNORECASE | re.MULTILINE)
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'"})
 
 
 def attention_features(text: str, topic_relevance: float = NEUTRAL_RELEVANCE) -> Features:
@@ -231,13 +248,14 @@ def attention_features(text: str, topic_relevance: float = NEUTRAL_RELEVANCE) ->
     Raises:
         ValidationError: The relevance is no finite number.
     """
+    text = text.translate(_APOSTROPHES)
     return Features(
         novelty=_NOVELTY.search(text) is not None,
         procedure=bool(_PROCEDURE.search(text) or _NUMBERED_LINE.search(text)),
-        emotion=bool(_EMOTION.search(text) or _EXCLAIMED.search(text)),
+        emotion=any(sign.search(text) for sign in (_EMOTION, _EXCLAIMED, _EMOJI)),
         social=_SOCIAL.search(text) is not None,
         cooperation=_COOPERATION.search(text) is not None,
         ethics=_ETHICS.search(text) is not None,
-        contradiction=_CONTRADICTION.search(text) is not None,
+        contradiction=bool(_CONTRADICTION.search(text) or _REFUSED.search(text)),
         topic_relevance=within("topic_relevance", topic_relevance, 0.0, 1.0),
     )

@@ -5,9 +5,12 @@ After Gao et al. (2022), "Precise Zero-Shot Dense Retrieval without Relevance La
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
+
 from ...personas.schema import Persona
 from ...workflows.steps import RunStep
-from ..asking import Asker
+from ..asking import Asker, Bill, NoAnswerError
+from ..beside import ASK_SECONDS
 from .recall import Imagine
 
 SYSTEM = (
@@ -18,19 +21,34 @@ SYSTEM = (
 MAX_TOKENS = 120
 
 
-def imagining(asker: Asker, persona: Persona, request: RunStep) -> Imagine:
-    """Asks the turn's model for a memory that could answer a text."""
+def imagining(
+    asker: Asker, persona: Persona, request: RunStep, bills: MutableSequence[Bill]
+) -> Imagine:
+    """Asks the turn's model for a memory that could answer a text.
+
+    Args:
+        asker: Asks.
+        persona: Who recalls.
+        request: The step.
+        bills: What the question was billed is added here.
+    """
 
     async def imagine(text: str) -> str:
-        asked = await asker.ask(
-            persona,
-            text,
-            system=SYSTEM,
-            model=request.model,
-            fallback=request.fallback,
-            max_tokens=MAX_TOKENS,
-            credentials=request.credentials,
-        )
+        try:
+            asked = await asker.ask(
+                persona,
+                text,
+                system=SYSTEM,
+                model=request.model,
+                fallback=request.fallback,
+                max_tokens=MAX_TOKENS,
+                credentials=request.credentials,
+                deadline=ASK_SECONDS,
+            )
+        except NoAnswerError as error:
+            bills.extend(error.bills)
+            raise
+        bills.extend(asked.bills)
         return asked.text
 
     return imagine

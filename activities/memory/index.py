@@ -65,17 +65,23 @@ class ScopeIndex:
     Args:
         scope: Whose traces these are.
         model: ``provider:model`` of the vectors; without it there are none.
+        dimension: Numbers in a vector; those of the first one without it.
 
     Attributes:
+        foreign: Traces whose vector cannot be used, as it has another size than the model's;
+            they count as traces without one.
         version: The highest version of any trace that was applied.
         tidied: How often rows moved because those of traces that are gone were cleared away.
     """
 
-    def __init__(self, scope: Scope, model: str | None = None) -> None:
+    def __init__(
+        self, scope: Scope, model: str | None = None, dimension: int | None = None
+    ) -> None:
         self.scope = scope
         self.words = WordIndex()
-        self.vectors = VectorIndex(model) if model is not None else None
+        self.vectors = VectorIndex(model, dimension) if model is not None else None
         self.places = Places()
+        self.foreign: set[str] = set()
         self.version = 0
         self.tidied = 0
         self._rows: dict[str, int] = {}
@@ -206,9 +212,6 @@ class ScopeIndex:
         Args:
             changed: Traces of this scope as they now are.
             vectors: Vectors of the model by trace id, of these or of other traces here.
-
-        Raises:
-            ValidationError: A vector has another size than the model's others.
         """
         new: dict[str, Trace] = {}
         for trace in changed:
@@ -226,8 +229,12 @@ class ScopeIndex:
         self._add(list(new.values()))
         if self.vectors is not None:
             for trace_id, vector in (vectors or {}).items():
-                if (row := self._rows.get(trace_id)) is not None:
-                    self.vectors.put(row, vector)
+                if (row := self._rows.get(trace_id)) is None:
+                    continue
+                if self.vectors.offer(row, vector):
+                    self.foreign.discard(trace_id)
+                else:
+                    self.foreign.add(trace_id)
             self.vectors.settle()
         self._tidy()
 
@@ -310,6 +317,7 @@ class ScopeIndex:
         self._traces[row] = None
         self._columns["active"][row] = False
         self._text_bytes -= len(trace.content)
+        self.foreign.discard(trace_id)
         self.places.drop(row)
         turn = self._turns.get((trace.session, trace.turn))
         if turn is not None:

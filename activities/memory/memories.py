@@ -13,10 +13,13 @@ from ...personas.memory import MemorySettings
 from ...personas.messages import Message
 from ...personas.mind import Slot
 from ...personas.schema import Persona
-from ...workflows.memory import Encode, Encoded
+from ...workflows.memory import Encode, Encoded, user_scope_id
+from ...workflows.mind_calls import Perceive
 from ...workflows.steps import Feeling, Opened, RecallOrder, Reminder, RunStep
-from ..asking import Asker
+from ..asking import Asker, Bill
+from ..beside import ASK_SECONDS
 from ..embedders.embedder import Embedder
+from ..embedders.watched import WatchedEmbedder
 from ..store.protocol import History
 from . import slots as working
 from .cache import ScopeCache
@@ -26,9 +29,9 @@ from .encode import Encoder, Happened, Moment, Owner
 from .hyde import imagining
 from .index import SearchFilter
 from .modulation import modulated
-from .provider import ContextRequest, MemoryProvider, Observation
-from .recall import Recaller, RecallQuery, Recollection, Reranker
-from .store import Find, FinishedTurn, MemoryStore
+from .provider import ContextRequest, MemoryProvider, Observation, Reranker
+from .recall import Recaller, RecallQuery, Recollection
+from .store import Find, FinishedTurn, Marker, MemoryStore, Writing
 from .traces import Affect, Scope, Trace
 
 PROVIDER_SECONDS = 2.0
@@ -38,6 +41,9 @@ OBSERVE_ATTEMPTS = 5
 RECALL_SECONDS = 10.0
 """A recall that takes longer is given up; the turn goes on without it."""
 
+RECALLS = 3
+"""Recalls of a turn at most: one whose memories are erased before it is kept is made anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reminded:
@@ -46,10 +52,12 @@ class Reminded:
     Attributes:
         text: Goes ahead of the user's message; the same for every step of the turn.
         opened: What the opening brought to mind; of the turn's first step.
+        bills: What the questions asked for it were billed.
     """
 
     text: str = ""
     opened: Opened | None = None
+    bills: Sequence[Bill] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,7 @@ class Memories:
         self._asker = asker
         self._reranker = reranker
         self._engines: dict[str | None, Engine] = {}
+        self._watched: dict[str, WatchedEmbedder] = {}
 
     def engine(self, settings: MemorySettings) -> Engine:
         """Recall and encoding for a persona's settings."""
@@ -104,7 +113,7 @@ class Memories:
         if known is None:
             embedder, problem = None, None
             try:
-                embedder = self._embedder(settings.embedding)
+                embedder = self._watch(self._embedder(settings.embedding))
             except GMIError as error:
                 problem = f"NO_EMBEDDING_MODEL: words alone find memories: {error.message}"
             known = self._engines[settings.embedding] = Engine(
@@ -115,6 +124,12 @@ class Memories:
                 problem,
             )
         return known
+
+    def _watch(self, embedder: Embedder | None) -> Embedder | None:
+        """The model as everybody uses it: if it hangs for one, nobody else waits for it."""
+        if embedder is None:
+            return None
+        return self._watched.setdefault(embedder.model, WatchedEmbedder(embedder))
 
     def close(self) -> None:
         """Let go of what is held in memory."""
@@ -138,9 +153,17 @@ class Memories:
                 return Reminded(kept["text"], opened)
         if opening is None or opening.recall is None:
             return Reminded()
-        data = await self._remind(request, opening.recall, persona, history)
-        kept = await self.store.keep_context(at, attempt, data)
-        return Reminded(kept["text"], Opened.model_validate(kept["opened"]))
+        bills: list[Bill] = []
+        for _ in range(RECALLS):
+            data = await self._remind(request, opening.recall, persona, history, bills)
+            kept = await self.store.keep_context(at, attempt, data)
+            if kept is not None:
+                return Reminded(kept["text"], Opened.model_validate(kept["opened"]), bills)
+        why = f"what came to mind was erased meanwhile, {RECALLS} times"
+        text, opened = failed(request, opening.recall, persona, why)
+        data = {"text": text, "opened": opened.model_dump(mode="json")}
+        kept = await self.store.keep_context(at, attempt, data) or data
+        return Reminded(kept["text"], Opened.model_validate(kept["opened"]), bills)
 
     async def encode(self, request: Encode, persona: Persona, attempt: int) -> Encoded:
         """Make a done turn into memories, once; or tell the host's own memory of it.
@@ -156,11 +179,13 @@ class Memories:
             return Encoded()
         if not settings.enabled:
             return await self._tell(request, persona, turn, attempt)
-        owner = Owner(request.user_id, request.org, persona.id)
+        domain = request.domain or next(iter(persona.strengths), "")
+        owner = Owner(request.user_id, request.org, persona.id, domain)
         moment = Moment(settings, persona.hexaco, affect_of(request.feeling), request.feeling.mood)
-        if request.event is not None:
-            turn = replace(turn, said=request.event.message)
-            happened = Happened(request.event.type, request.event.source.name, request.importance)
+        if turn.event is not None:
+            event = Perceive.model_validate(turn.event)
+            turn = replace(turn, said=event.message)
+            happened = Happened(event.type, event.source.name, turn.importance)
             moment = replace(moment, happened=happened)
         encoder = self.engine(settings).encoder
         done = await encoder.encode(at, turn, owner, moment, patient=request.patient)
@@ -197,6 +222,8 @@ class Memories:
                 raise
             why = f"{type(error).__name__}: {error}"
             return Encoded(warnings=[f"MEMORY_PROVIDER_FAILED: the turn was not observed: {why}"])
+        # Told: whoever takes the session over does not tell it again.
+        await self.store.write(Writing(now=turn.ended_at, marker=Marker(request.at, "encode")))
         return Encoded(applied=True)
 
     async def _provided(self, request: RunStep, persona: Persona, said: str) -> tuple[str, Opened]:
@@ -227,16 +254,23 @@ class Memories:
         return (text or "").strip(), Opened()
 
     async def _remind(
-        self, request: RunStep, order: RecallOrder, persona: Persona, history: History
+        self,
+        request: RunStep,
+        order: RecallOrder,
+        persona: Persona,
+        history: History,
+        bills: list[Bill],
     ) -> dict[str, Any]:
         """Recall, and turn it into what the prompt shows; a failure is a warning."""
         began = time.monotonic()
         facts: dict[str, Any] = {}
+        # A model that does not answer leaves the recall its time.
+        limit = RECALL_SECONDS + (ASK_SECONDS if persona.memory.hyde else 0.0)
         try:
-            async with asyncio.timeout(RECALL_SECONDS):
-                text, opened, facts = await self._recall(request, order, persona, history)
+            async with asyncio.timeout(limit):
+                text, opened, facts = await self._recall(request, order, persona, history, bills)
         except TimeoutError:
-            why = f"it took longer than {RECALL_SECONDS:.0f} s"
+            why = f"it took longer than {limit:.0f} s"
             text, opened = failed(request, order, persona, why)
         except StoreError:
             raise
@@ -248,7 +282,12 @@ class Memories:
         return {"text": text, "opened": opened.model_dump(mode="json"), **facts}
 
     async def _recall(
-        self, request: RunStep, order: RecallOrder, persona: Persona, history: History
+        self,
+        request: RunStep,
+        order: RecallOrder,
+        persona: Persona,
+        history: History,
+        bills: list[Bill],
     ) -> tuple[str, Opened, dict[str, Any]]:
         at = request.at
         settings = settings_of(persona)
@@ -281,7 +320,7 @@ class Memories:
         )
         imagine = None
         if settings.hyde and self._asker is not None:
-            imagine = imagining(self._asker, persona, request)
+            imagine = imagining(self._asker, persona, request, bills)
         found = Recollection()
         if settings.enabled:
             engine = self.engine(settings)
@@ -384,7 +423,7 @@ def scopes_read(
 ) -> list[Scope]:
     """The scopes that the recall of a session, named by its key, reads."""
     every = {
-        "user": Scope("user", user_id or session),
+        "user": Scope("user", user_scope_id(user_id or session, org)),
         "thread": Scope("thread", session),
         "persona": Scope("persona", persona_id),
         "organization": Scope("organization", org) if org else None,

@@ -107,6 +107,14 @@ class Places:
         rows = self._ordered_rows[np.maximum(at, 0)]
         return np.where((at >= 0) & (self._keys[rows] == keys), rows, np.intp(-1))
 
+    def placed(self) -> tuple[Keys, Numbers]:
+        """The places that are taken, in ascending order, and the row at each."""
+        last = np.ones(len(self._ordered), np.bool_)
+        last[:-1] = self._ordered[1:] != self._ordered[:-1]
+        keys, rows = self._ordered[last], self._ordered_rows[last]
+        still = self._keys[rows] == keys
+        return keys[still], rows[still]
+
     def compacted(self, keep: NDArray[np.bool_]) -> Places:
         """The places of some of the rows, which move together in their order."""
         kept = Places()

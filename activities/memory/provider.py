@@ -1,7 +1,8 @@
-"""The seam to a memory of the host's own: a source of context, and an observer of turns."""
+"""The seams to a memory of the host's own: context, an observer of turns, an order of results."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -57,4 +58,12 @@ class MemoryProvider(Protocol):
 
     async def observe(self, observation: Observation) -> None:
         """Take a turn that is done. Called again when it raises, at most five times."""
+        ...
+
+
+class Reranker(Protocol):
+    """A model that says how well each text answers a query."""
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One number in [0, 1] for each text."""
         ...

@@ -9,14 +9,14 @@ when another is added beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .places import DISTANCES, NO_PLACE, Numbers, Places
+from .places import DISTANCES, NO_PLACE, Keys, Numbers, Places
 from .words import Counts, Mask, WordIndex, tokenize
 
 NEIGHBOUR_WEIGHT = 0.4
@@ -25,6 +25,8 @@ SATURATION = 1.2
 """BM25's k1: how soon repeating a word stops to count."""
 LENGTH_WEIGHT = 0.2
 """BM25's b: how far long texts are marked down. Low, as a text's neighbours are counted with it."""
+FEW = 4
+"""Scopes that are searched for neighbours one by one; more are put together first."""
 MOST_WORDS = 32
 """Words of a query that count, the rarest; bounds the work for a query of many pages."""
 
@@ -73,8 +75,9 @@ def rank_words(query: str, scopes: Sequence[Searched]) -> WordScores:
     spoken = sum(float(scope.words.lengths[scope.mask].sum()) for scope in scopes)
     average = max(spoken / total, 1.0) if total else 1.0
     sheets = [_Sheet(scope.words, average) for scope in scopes]
+    directory = _Directory(scopes) if len(scopes) > FEW else _OneByOne(scopes)
     for word in words:
-        _count(word.found, scopes, sheets)
+        _count(word.found, scopes, sheets, directory)
         for sheet in sheets:
             sheet.add_up(word.weight)
     return WordScores([sheet.scores[:-1] for sheet in sheets], best)
@@ -127,8 +130,59 @@ def _look_up(word: str, scopes: Sequence[Searched], total: int) -> _Word:
     return _Word(math.log1p((total - holding + 0.5) / (holding + 0.5)), found)
 
 
+class _Neighbours(Protocol):
+    def find(self, wanted: Keys, apart_from: int) -> Iterator[tuple[int, Numbers, Mask | slice]]:
+        """The rows at some places in all scopes but one.
+
+        Yields:
+            A scope, rows of it (-1 for a place where it has none), and which of the places they
+            are for.
+        """
+        ...
+
+
+class _OneByOne:
+    """Looks into each scope; as many times as there are scopes."""
+
+    def __init__(self, scopes: Sequence[Searched]) -> None:
+        self._places = [(at, scope.places) for at, scope in enumerate(scopes) if len(scope.places)]
+
+    def find(self, wanted: Keys, apart_from: int) -> Iterator[tuple[int, Numbers, Mask | slice]]:
+        for at, places in self._places:
+            if at != apart_from:
+                yield at, places.find(wanted), slice(None)
+
+
+class _Directory:
+    """The places of many scopes in one, so that a search does not grow with their square."""
+
+    def __init__(self, scopes: Sequence[Searched]) -> None:
+        placed = [scope.places.placed() for scope in scopes]
+        keys = np.concatenate([keys for keys, _ in placed])
+        order = np.argsort(keys, kind="stable")
+        self._keys = keys[order]
+        self._rows = np.concatenate([rows for _, rows in placed])[order]
+        self._scopes = np.repeat(np.arange(len(scopes)), [len(keys) for keys, _ in placed])[order]
+
+    def find(self, wanted: Keys, apart_from: int) -> Iterator[tuple[int, Numbers, Mask | slice]]:
+        at = np.searchsorted(self._keys, wanted, side="left")
+        end = np.searchsorted(self._keys, wanted, side="right")
+        # Two scopes may have a text at the same place: then there is more than one round.
+        while (here := np.flatnonzero(at < end)).size:
+            owners, rows = self._scopes[at[here]], self._rows[at[here]]
+            for scope in np.unique(owners[owners != apart_from]):
+                mine = owners == scope
+                which = np.zeros(len(wanted), np.bool_)
+                which[here[mine]] = True
+                yield int(scope), rows[mine], which
+            at = at + 1
+
+
 def _count(
-    found: list[tuple[Numbers, Counts]], scopes: Sequence[Searched], sheets: Sequence[_Sheet]
+    found: list[tuple[Numbers, Counts]],
+    scopes: Sequence[Searched],
+    sheets: Sequence[_Sheet],
+    directory: _Neighbours,
 ) -> None:
     """Count a word for its rows and for their neighbours in every scope."""
     for at, (rows, counts) in enumerate(found):
@@ -138,12 +192,10 @@ def _count(
         places, part = scopes[at].places, np.float32(NEIGHBOUR_WEIGHT) * counts
         for number in range(len(DISTANCES)):
             sheets[at].count(places.near(number)[rows], part)
-        others = [o for o, scope in enumerate(scopes) if o != at and len(scope.places)]
-        if not others:
+        if len(scopes) == 1:
             continue
         keys = places.keys[rows]
         placed = keys != NO_PLACE
         for distance in DISTANCES:
-            wanted = keys[placed] + distance
-            for other in others:
-                sheets[other].count(scopes[other].places.find(wanted), part[placed])
+            for other, near, which in directory.find(keys[placed] + distance, at):
+                sheets[other].count(near, part[placed][which])

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from .index import ScopeIndex, SearchFilter
 from .likeness import likeness
 from .mechanisms.feeling_of_knowing import Feeling, Near, feelings
 from .mechanisms.involuntary_recall import involuntary, seeded
+from .provider import Reranker
 from .scoring import Columns, PartialRecall, partial_recalls, ranked, scores
 from .spreading import activations
 from .store import Link, MemoryStore
@@ -47,15 +47,10 @@ COGNITIVE_SHARE, RERANKER_SHARE = 0.7, 0.3
 MAX_QUERY_CHARS = 4000
 
 MAX_INVOLUNTARY = 1000
-"""Memories of a scope among which chance chooses the one that comes up by itself."""
+"""Memories among which chance chooses the one that comes up by itself; drawn from all of them."""
 
-
-class Reranker(Protocol):
-    """A model that says how well each text answers a query."""
-
-    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One number in [0, 1] for each text."""
-        ...
+MAX_SCOPES = 200
+"""Scopes that one recall reads; of more, those that most was written to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +154,20 @@ class Recaller:
         if not query.scopes or not text:
             return Recollection()
         model = self._embedder.model if self._embedder is not None else None
-        indexes = await self._cache.load(query.scopes, model)
-        if not any(len(index) for index in indexes):
-            return Recollection()
         warnings: list[str] = []
+        scopes = await self._most_used(query.scopes, warnings)
+        indexes = await self._cache.load(scopes, model)
+        if not any(len(index) for index in indexes):
+            return Recollection(warnings=warnings)
         imagined = await self._imagined(text, query, imagine, warnings)
-        vector = await self._vector(imagined or text, query, warnings)
+        vector = await self._vector(imagined or text, warnings)
+        if vector is not None:
+            indexes = await self._of_size(len(vector), indexes, scopes, warnings)
+        if self._cache.is_full(indexes):
+            warnings.append(
+                f"RECALL_NARROWED: {len(indexes)} scopes are as much as can be searched at once; "
+                "name fewer scopes to search the others."
+            )
         words = f"{text} {imagined}" if imagined else text
         limit = max(query.settings.top_k * CANDIDATES_PER_RESULT, 50)
         found = await self._cache.run(
@@ -190,9 +193,40 @@ class Recaller:
             warnings.append(f"RECALL_WITHOUT_HYDE: no memory was imagined: {error.message}")
             return ""
 
-    async def _vector(
-        self, text: str, query: RecallQuery, warnings: list[str]
-    ) -> NDArray[np.float32] | None:
+    async def _most_used(self, scopes: Sequence[Scope], warnings: list[str]) -> Sequence[Scope]:
+        """The scopes that are read: all, as long as they are not too many."""
+        if len(scopes) <= MAX_SCOPES:
+            return scopes
+        versions = await self._store.versions(scopes)
+        warnings.append(
+            f"RECALL_NARROWED: {MAX_SCOPES} of {len(scopes)} scopes were searched, those that most "
+            "was written to; name fewer scopes to search the others."
+        )
+        return sorted(scopes, key=lambda scope: -versions[scope])[:MAX_SCOPES]
+
+    async def _of_size(
+        self,
+        size: int,
+        indexes: list[ScopeIndex],
+        scopes: Sequence[Scope],
+        warnings: list[str],
+    ) -> list[ScopeIndex]:
+        """The scopes with vectors that can be compared with one of ``size`` numbers."""
+        if self._embedder is None:
+            return indexes
+        model = self._embedder.model
+        if any(i.vectors and i.vectors.dimension not in (None, size) for i in indexes):
+            indexes = await self._cache.load(scopes, model, size)
+        foreign = sum(len(index.foreign) for index in indexes)
+        if foreign:
+            warnings.append(
+                f"RECALL_WITHOUT_VECTORS: {foreign} memories have vectors of another size than the "
+                f"{size} numbers that {model} answers now; words alone find them until a "
+                "consolidation embeds them again."
+            )
+        return indexes
+
+    async def _vector(self, text: str, warnings: list[str]) -> NDArray[np.float32] | None:
         if self._embedder is None:
             return None
         try:
@@ -375,8 +409,7 @@ def _collect(
     if mechanisms.involuntary_recall.enabled:
         chance = seeded("involuntary", query.seed)
         rule = mechanisms.involuntary_recall
-        old = (trace for index in indexes for trace in _old_enough(index, query, rule))
-        came_up = involuntary(old, returned, now, chance, rule)
+        came_up = involuntary(_old_enough(indexes, query, rule), returned, now, chance, rule)
         result = replace(result, involuntary=came_up)
     return result
 
@@ -388,14 +421,26 @@ def _usable(trace: Trace, query: RecallQuery) -> bool:
 
 
 def _old_enough(
-    index: ScopeIndex, query: RecallQuery, settings: InvoluntaryRecall
+    indexes: Sequence[ScopeIndex], query: RecallQuery, settings: InvoluntaryRecall
 ) -> Iterator[Trace]:
-    """Memories that could come up by themselves; few of a large scope."""
-    allowed = index.mask(query.where)
-    allowed &= index.created_at < query.now - settings.min_age_days * DAY
-    allowed &= index.strength >= settings.min_strength
-    for row in np.flatnonzero(allowed)[:MAX_INVOLUNTARY]:
-        trace = index.trace(int(row))
+    """Memories that could come up by themselves; of many, some that are drawn from all."""
+    found: list[tuple[ScopeIndex, NDArray[np.intp]]] = []
+    for index in indexes:
+        allowed = index.mask(query.where)
+        allowed &= index.created_at < query.now - settings.min_age_days * DAY
+        allowed &= index.strength >= settings.min_strength
+        rows = np.flatnonzero(allowed)
+        # Rows stand as they were loaded, which is not the same on every worker.
+        found.append((index, rows[np.argsort(index.created_at[rows], kind="stable")]))
+    starts = np.cumsum([0, *(len(rows) for _, rows in found)])
+    drawn: Sequence[int] = range(int(starts[-1]))
+    if len(drawn) > MAX_INVOLUNTARY:
+        chance = seeded("involuntary memories", query.seed)
+        drawn = sorted(chance.sample(drawn, MAX_INVOLUNTARY))
+    for number in drawn:
+        at = int(np.searchsorted(starts, number, side="right")) - 1
+        index, rows = found[at]
+        trace = index.trace(int(rows[number - starts[at]]))
         if _usable(trace, query):
             yield trace
 
@@ -431,7 +476,8 @@ class _Meaning:
 
     def likeness_to(self, other: _Meaning, model: str | None) -> float:
         """The likeness of the vectors, or the share of the words that both have."""
-        if self._vector is not None and other._vector is not None:
-            return likeness(float(self._vector @ other._vector), model)
+        mine, theirs = self._vector, other._vector
+        if mine is not None and theirs is not None and len(mine) == len(theirs):
+            return likeness(float(mine @ theirs), model)
         either = self.words | other.words
         return len(self.words & other.words) / len(either) if either else 0.0

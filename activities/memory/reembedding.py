@@ -47,6 +47,7 @@ class Reembedder:
     def __init__(self, store: MemoryStore, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
+        self._size = embedder.dimension
 
     async def embed(self, scope: Scope, now: float, said: Callable[[int], None]) -> Embedded:
         """Embed the traces of a scope, in batches that are each kept at once.
@@ -81,7 +82,7 @@ class Reembedder:
         return result
 
     async def _missing(self, scope: Scope, limit: int) -> list[Trace]:
-        return await self._store.without_vector(self._embedder.model, scope, limit)
+        return await self._store.without_vector(self._embedder.model, scope, limit, self._size)
 
     async def _batch(
         self, batch: Sequence[Trace], now: float, refused: set[str], result: Embedded
@@ -114,6 +115,8 @@ class Reembedder:
 
     async def _vectors(self, batch: Sequence[Trace], texts: Sequence[str]) -> dict[str, Vector]:
         made = await self._embedder.embed(texts, "passage")
+        # The model's word on its size; it may not have been known before.
+        self._size = made.shape[1]
         return {
             trace.id: vector_of(self._embedder.model, made[row]) for row, trace in enumerate(batch)
         }

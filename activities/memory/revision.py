@@ -29,6 +29,9 @@ from .traces import DAY, Affect, Scope, Trace
 CONFIRMED = 0.95
 """Confidence in what a person put in or put right."""
 
+ROLES = {"human_approval": "note", "reflection": "reflection", "user_statement": "user"}
+"""Who speaks in a memory of each source that can be put in."""
+
 NOTE_IMPORTANCE = 0.8
 NOTE_STABILITY = 365 * DAY
 """A note was meant to stay: it fades a thousand times slower than what was only said."""
@@ -38,6 +41,9 @@ async def remember(
     store: MemoryStore, embedder: Embedder | None, request: Care, scope: Scope, persona_id: str
 ) -> tuple[Trace, list[str]]:
     """Put a memory in; the same request puts in one, however often it is made.
+
+    Only what a person puts in by hand counts as confirmed, and is kept much longer than what was
+    said in a turn.
 
     Args:
         store: The memories.
@@ -53,6 +59,7 @@ async def remember(
         ValidationError: There is no text.
         MessageTooLargeError: The text is over 4,000 characters.
         RequestMismatchError: The request's id was used for another memory.
+        NotFoundError: The request's memory was erased.
     """
     now, request_id = request.now, request.request_id
     if now is None or request_id is None:
@@ -69,31 +76,44 @@ async def remember(
             )
         return found, []
     encoding = encode(Affect(), valence(words), attention_features(words))
-    importance = NOTE_IMPORTANCE if request.importance is None else request.importance
+    by_hand = request.source == "human_approval"
+    usual = NOTE_IMPORTANCE if by_hand else encoding.importance
+    importance = usual if request.importance is None else request.importance
     trace = Trace(
         id=id_,
         scope=scope,
         content=words,
         type=request.type,
-        source="human_approval",
-        role="note",
+        source=request.source,
+        role=ROLES[request.source],
         persona_id=persona_id,
-        confidence=CONFIRMED,
-        verifications=1,
-        verified_at=now,
-        tags=tuple(dict.fromkeys(["note", *request.tags])),
+        tags=tuple(dict.fromkeys([*(["note"] if by_hand else []), *request.tags])),
         entities=entities_of(words),
         affect=encoding.affect,
         intensity=encoding.intensity,
-        strength=max(encoding.strength, importance),
-        stability=max(encoding.stability, NOTE_STABILITY),
+        strength=encoding.strength,
+        stability=encoding.stability,
         importance=importance,
         last_access=now,
         created_at=now,
         updated_at=now,
     )
+    if by_hand:
+        trace = replace(
+            trace,
+            confidence=CONFIRMED,
+            verifications=1,
+            verified_at=now,
+            strength=max(trace.strength, importance),
+            stability=max(trace.stability, NOTE_STABILITY),
+        )
     vectors, warnings = await _vectors(embedder, trace)
-    await store.write(Writing(now=now, new=[trace], vectors=vectors))
+    if not await store.write(Writing(now=now, new=[trace], vectors=vectors)):
+        raise NotFoundError(
+            f"The memory that the request {request_id!r} put in was erased; use a new id to put it "
+            "in again.",
+            details={"request_id": request_id, "memory": id_},
+        )
     return trace, warnings
 
 

@@ -109,6 +109,7 @@ class ScopeTidying:
         self._gists: dict[str, Gist] | None = None
         self._words: dict[str, _Words] = {}
         self._written: set[str] = set()
+        self._lost: set[str] = set()
         self._contradictions: list[Contradiction] = []
         self._links: list[Link] = []
         self._quiet_for = 0.0
@@ -166,7 +167,12 @@ class ScopeTidying:
         mechanisms, embedder = self._by.settings.mechanisms, self._by.embedder
         if embedder is None or mechanisms is None or not mechanisms.schema_encoding.enabled:
             return
-        known = clusters.restored(self._kept, embedder.model)
+        size = embedder.dimension
+        known = [
+            cluster
+            for cluster in clusters.restored(self._kept, embedder.model)
+            if size in (None, len(cluster.centroid))
+        ]
         names = {cluster.id for cluster in known}
         open_ = [
             trace.id
@@ -178,7 +184,7 @@ class ScopeTidying:
         threshold = cosine_at(
             mechanisms.schema_encoding.cluster_similarity_threshold, embedder.model
         )
-        self._grouping = await asyncio.to_thread(clusters.grouped, vectors, known, threshold)
+        self._grouping = await asyncio.to_thread(clusters.grouped, vectors, known, threshold, size)
 
     async def _shorten(self) -> None:
         """Ask a model for the gists that are due."""
@@ -261,16 +267,21 @@ class ScopeTidying:
         )
         gone = self._removable(self._now)
 
+        seen = {trace.id: trace.content for trace in self._traces}
+
         def change(standing: Mapping[str, Trace]) -> list[Trace]:
             changed = {
                 trace.id: replace(trace, consolidated_at=self._now) for trace in tidying(standing)
             }
-            schemas = self._made_of({**standing, **changed})
+            as_seen = {id_ for id_, trace in standing.items() if seen.get(id_) == trace.content}
+            # A centre is made of its members: of one that was erased or got other words as well.
+            self._lost = {cluster for id_, cluster in joined.items() if id_ not in as_seen}
+            schemas = self._made_of({**standing, **changed}, as_seen)
             self._written = {schema.id for schema in schemas}
             return [*(t for t in changed.values() if t.id not in self._written), *schemas]
 
-        def data() -> dict[str, Any]:
-            model, kept = self._clusters()
+        def data(standing: Mapping[str, Any] | None) -> dict[str, Any]:
+            model, kept = self._clusters(standing)
             report = tidying.report.model_copy(
                 update={
                     "removed": len(gone),
@@ -305,12 +316,13 @@ class ScopeTidying:
             )
         )
 
-    def _made_of(self, standing: Mapping[str, Trace]) -> list[Trace]:
-        """The schemas whose members all still stand: what was erased meanwhile is not told."""
+    def _made_of(self, standing: Mapping[str, Trace], as_seen: Collection[str]) -> list[Trace]:
+        """The schemas whose members all stand as they were: what was erased is not told."""
         return [
             self._schema(words, standing.get(id_))
             for id_, words in self._words.items()
-            if all(member.id in standing for member in words.members)
+            if words.cluster not in self._lost
+            and all(member.id in as_seen for member in words.members)
         ]
 
     def _schema(self, words: _Words, standing: Trace | None) -> Trace:
@@ -327,14 +339,26 @@ class ScopeTidying:
     def _planned_links(self, id_: str) -> list[Link]:
         return member_links(self._schema(self._words[id_], None))
 
-    def _clusters(self) -> tuple[str | None, list[dict[str, Any]]]:
-        """The clusters as they are kept, and the embedding model that they are of."""
+    def _clusters(
+        self, standing: Mapping[str, Any] | None
+    ) -> tuple[str | None, list[dict[str, Any]]]:
+        """The clusters as they are kept, and the embedding model that they are of.
+
+        Args:
+            standing: What is kept in the transaction: an erasure since this run began has dropped
+                the clusters of what it erased.
+        """
+        before = {cluster["id"] for cluster in self._kept.get("clusters", [])}
+        still = {cluster["id"] for cluster in (standing or {}).get("clusters", [])}
+        gone = self._lost | (before - still)
         if self._grouping is None or self._by.embedder is None:
-            return self._kept.get("model"), list(self._kept.get("clusters", []))
+            kept = self._kept.get("clusters", [])
+            return self._kept.get("model"), [c for c in kept if c["id"] not in gone]
         worded = {self._words[id_].cluster for id_ in self._written}
         found = [
             replace(cluster, worded=cluster.members) if cluster.id in worded else cluster
             for cluster in self._grouping.clusters
+            if cluster.id not in gone
         ]
         return self._by.embedder.model, clusters.dumped(found)
 

@@ -7,9 +7,8 @@ Activation spreads along links and weakens at each (after Collins & Loftus 1975 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from ...personas.memory import SpreadingSettings
 from .ranges import within
@@ -83,29 +82,6 @@ def activations(
             if woken.id == seed:
                 found[seed] = woken.activation
     return found
-
-
-def strengthened(
-    weights: Mapping[tuple[str, str], float], recalled: Sequence[str], rate: float
-) -> dict[tuple[str, str], float]:
-    """The links among memories that were recalled together, each stronger by ``rate``.
-
-    Args:
-        weights: Present weights of links, each under its two ids in ascending order; a link that
-            is missing begins at 0.
-        recalled: Ids of the memories.
-        rate: What each link gains; no weight goes above 1.
-
-    Returns:
-        The new weights of the links between the recalled memories.
-
-    Raises:
-        ValidationError: A weight is no finite number.
-    """
-    pairs = combinations(sorted(set(recalled)), 2)
-    return {
-        pair: min(1.0, within("weight", weights.get(pair, 0.0), 0.0, 1.0) + rate) for pair in pairs
-    }
 
 
 def _spread(

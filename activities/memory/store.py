@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ...personas.errors import ValidationError
 from ...workflows.steps import At
 from .traces import Scope, Trace
 
@@ -73,13 +74,13 @@ class Tidied:
     Attributes:
         run: The run that does it; it tidies each scope once.
         data: Asked at the end of the transaction for what :meth:`MemoryStore.consolidated` gives
-            back.
+            back; it is given what that gives now.
     """
 
     persona_id: str
     scope: Scope
     run: str
-    data: Callable[[], dict[str, Any]]
+    data: Callable[[Mapping[str, Any] | None], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,11 @@ class Writing:
     Attributes:
         now: Seconds since the epoch.
         marker: With it nothing is written when it stands already.
-        new: Traces to add; one whose id stands is replaced.
+        new: Traces to add; one whose id stands is replaced, unless a person has corrected it, and
+            one that somebody has erased is passed over.
         vectors: By trace.
+        words: What vectors are of, by trace: one whose trace has other words by now is passed
+            over. A vector that is not named here is of whatever stands.
         touched: Traces that ``change`` wants to see.
         change: Changes them.
         links: Added to what stands, up to 1; a link whose trace is gone is passed over.
@@ -112,6 +116,7 @@ class Writing:
     at_least: Sequence[Link] = ()
     removed: Sequence[str] = ()
     tidied: Tidied | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,7 @@ class FinishedTurn:
         ended_at: Seconds since the epoch.
         context: What was recalled for it, or ``None``.
         before: What was said directly before, for the embedding.
+        event: What happened, for a turn that was an event, and how much it moved the persona.
     """
 
     session: str
@@ -138,6 +144,8 @@ class FinishedTurn:
     ended_at: float
     context: dict[str, Any] | None
     before: str = ""
+    event: dict[str, Any] | None = None
+    importance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +155,18 @@ class Find:
     Attributes:
         scopes: Only these; ``None`` for all.
         user_id: What is in this user's scope, and what was made in this user's sessions.
+        org: The user's organization, or ``""``.
         before: Cursor: time and id of the last trace of the page before.
         faded: Also those that are no longer active.
+
+    Raises:
+        ValidationError: A name or the text is empty: what no turn or no persona made has an empty
+            one, and every text holds the empty text.
     """
 
     scopes: Sequence[Scope] | None = None
     user_id: str | None = None
+    org: str = ""
     persona_id: str | None = None
     session: str | None = None
     turn: str | None = None
@@ -164,6 +178,11 @@ class Find:
     faded: bool = False
     limit: int = 50
 
+    def __post_init__(self) -> None:
+        named = (self.user_id, self.persona_id, self.session, self.turn, self.text)
+        if "" in (*named, *(self.ids or ())):
+            raise ValidationError("A name or a text by which memories are found is empty.")
+
 
 @dataclass(frozen=True, slots=True)
 class Erased:
@@ -174,6 +193,16 @@ class Erased:
     vectors: int
     links: int
     contexts: int
+
+    def __add__(self, other: Erased) -> Erased:
+        """What both removed."""
+        return Erased(
+            self.traces + other.traces,
+            self.derived + other.derived,
+            self.vectors + other.vectors,
+            self.links + other.links,
+            self.contexts + other.contexts,
+        )
 
 
 class MemoryStore(Protocol):
@@ -195,11 +224,17 @@ class MemoryStore(Protocol):
         """The links that touch any of these traces."""
         ...
 
-    async def keep_context(self, at: At, attempt: int, data: dict[str, Any]) -> dict[str, Any]:
+    async def keep_context(
+        self, at: At, attempt: int, data: dict[str, Any]
+    ) -> dict[str, Any] | None:
         """Keep what a turn's prompts show; returns what stands.
 
         An earlier attempt of the same step has kept its own already: that one stands, so that
         every attempt sends the same bytes.
+
+        Returns:
+            ``None`` when a memory that is to be shown was erased meanwhile: nothing is kept, and
+            what the prompts show has to be made without it.
         """
         ...
 
@@ -215,7 +250,8 @@ class MemoryStore(Protocol):
         """Write in one transaction.
 
         Returns:
-            Whether it was written: ``False`` when the marker or the tidying stands.
+            Whether it was written: ``False`` when the marker or the tidying stands, and without a
+            marker when all that is new was erased before.
         """
         ...
 
@@ -243,8 +279,14 @@ class MemoryStore(Protocol):
     async def erase(self, wanted: Find, now: float = 0.0) -> Erased:
         """Erase traces, what was derived from them, their vectors and links.
 
-        The text of every context that shows one of them goes too. Turns that are named by their
-        session, user, scope or id are never encoded afterwards, whatever they are made of anew.
+        The text of every context that shows one of them goes too, and what was said in turns that
+        are forgotten as a whole goes out of the minds that were kept. Turns that are named by
+        their session, user, persona, scope or id are never encoded afterwards, whatever they are
+        made of anew; where types or words are named, that holds for those memories of what the
+        turns have said by now. A memory that is erased does not come back.
+
+        Many are erased in several transactions; an erasure that is broken off goes on when it is
+        asked for again.
 
         Args:
             wanted: Which traces; its ``limit`` does not count.
@@ -256,8 +298,17 @@ class MemoryStore(Protocol):
         """The scopes in which a persona has traces, in order."""
         ...
 
-    async def without_vector(self, model: str, scope: Scope, limit: int) -> list[Trace]:
-        """Active traces that have no vector of this model, the newest first."""
+    async def without_vector(
+        self, model: str, scope: Scope, limit: int, dimension: int | None = None
+    ) -> list[Trace]:
+        """Active traces that have no vector of this model, the newest first.
+
+        Args:
+            model: ``provider:model``.
+            scope: The scope.
+            limit: Most traces.
+            dimension: Numbers in a vector of the model; one of another size counts as none.
+        """
         ...
 
     async def vectors(self, ids: Sequence[str], model: str) -> dict[str, Vector]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -45,6 +46,12 @@ class Affect:
     dominance: float = 0.0
 
 
+def trace_id(session: str, turn: str, role: str) -> str:
+    """The id of what a turn leaves of a role: the same whenever it is made."""
+    space = uuid.uuid5(uuid.NAMESPACE_OID, f"{session}/{turn}")
+    return str(uuid.uuid5(space, role))
+
+
 @dataclass(slots=True)
 class Trace:
     """One memory.
@@ -57,7 +64,8 @@ class Trace:
         turn: That turn, or ``""``.
         branch: Branch of that turn.
         depth: Depth of that turn on its branch.
-        role: ``user``, ``assistant``, or what else made it (``gist``, ``schema``, ``note``).
+        role: ``user``, ``assistant``, or what else made it (``gist``, ``schema``, ``note``,
+            ``reflection``).
         source_id: What it comes from within that source, such as a document's or a call's id.
         confidence: How far the source is trusted, in [0, 1].
         verifications: How often it was confirmed.

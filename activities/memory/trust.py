@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from .traces import DAY, HOUR
@@ -32,10 +32,6 @@ class Policy:
     def allows(self, purpose: Purpose) -> bool:
         """Whether the memory may be used for a purpose."""
         return purpose == "any" or bool(getattr(self, purpose))
-
-    def dump(self) -> dict[str, Any]:
-        """The policy as JSON."""
-        return asdict(self)
 
 
 POLICIES: Mapping[str, Policy] = {

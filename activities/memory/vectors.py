@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,14 +35,15 @@ class VectorIndex:
 
     Args:
         model: ``provider:model`` that all of them, and every query, come from.
+        dimension: Numbers in a vector; those of the first one without it.
     """
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, dimension: int | None = None) -> None:
         self.model = model
         self._blocks: list[Vector] = []
         self._known = np.zeros(0, np.bool_)
         self._size = 0
-        self._dimension: int | None = None
+        self._dimension = dimension
         self._directions: _Directions | None = None
 
     def __len__(self) -> int:
@@ -86,6 +88,21 @@ class VectorIndex:
         self._known[row] = True
         if self._directions is not None:
             self._directions.put(row, checked)
+
+    def offer(self, row: int, vector: ArrayLike) -> bool:
+        """Give a row its vector if it is one of the model; the row has none otherwise.
+
+        A vector of another size is what another model left that went by the same name.
+
+        Returns:
+            Whether the row has it.
+        """
+        try:
+            self.put(row, vector)
+        except ValidationError:
+            self._known[row] = False
+            return False
+        return True
 
     def get(self, row: int) -> Vector | None:
         """The vector of a row, at length 1, or ``None`` where it has none."""
@@ -220,6 +237,12 @@ class _Directions:
     def _parts(self, size: int) -> Iterator[Vector]:
         for number, block in enumerate(self._blocks):
             yield block[: size - number * _BLOCK]
+
+
+def usual_size(vectors: Iterable[ArrayLike]) -> int | None:
+    """How many numbers most of the vectors have; ``None`` where there are none."""
+    sizes = Counter(np.size(vector) for vector in vectors)
+    return max(sizes, key=lambda size: (sizes[size], size)) if sizes else None
 
 
 def _products(rows: Vector, query: Vector) -> Vector:

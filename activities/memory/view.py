@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ...personas.errors import ValidationError
@@ -15,6 +15,10 @@ from .trust import PURPOSES, needs_verifying, policy_of
 SCOPE_KINDS = ("user", "thread", "persona", "organization")
 
 PREVIEW_CHARS = 200
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds()
+_LAST = (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - _EPOCH).total_seconds()
 
 
 def item_of(trace: Trace, now: float) -> dict[str, Any]:
@@ -67,8 +71,13 @@ def preview(trace: Trace) -> str:
 
 
 def iso(seconds: float) -> str:
-    """A time in seconds since the epoch as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    """A time in seconds since the epoch as ISO 8601 in UTC.
+
+    One that no calendar names is told as the first or the last moment that one does.
+    """
+    # In this order a time that is not a number is the first one.
+    named = min(_LAST, max(_FIRST, seconds))
+    return (_EPOCH + timedelta(seconds=named)).isoformat(timespec="milliseconds")
 
 
 def scope_name(scope: Scope) -> str:

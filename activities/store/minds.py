@@ -9,13 +9,18 @@ from sqlalchemy import Connection, insert, select, update
 
 from ...personas.mind import Mind
 from ...workflows.steps import At
-from .fences import fence, resolve_epoch
-from .tables import minds
+from .fences import fence, lock_session, resolve_epoch
+from .memory.marks import forgotten_turns
+from .tables import minds, sessions
 
 
 def keep_mind(conn: Connection, at: At, mind: dict[str, Any]) -> None:
     """Keep the mind of a turn; that of an abandoned run never replaces a newer one."""
     stamp = fence(resolve_epoch(conn, at), at.counter)
+    # Whoever waits for this write's counter finds it.
+    behind = (sessions.c.session == at.session) & (sessions.c.counter < at.counter)
+    conn.execute(update(sessions).where(behind).values(counter=at.counter))
+    mind = _without_forgotten(conn, at, mind)
     mine = (minds.c.session == at.session) & (minds.c.turn == at.turn)
     standing = conn.execute(select(minds.c.fence).where(mine)).scalar()
     if standing is None:
@@ -27,14 +32,35 @@ def keep_mind(conn: Connection, at: At, mind: dict[str, Any]) -> None:
 
 def forget_words(conn: Connection, session: str, turns: Set[str]) -> None:
     """Take what was said in forgotten turns out of the minds that turns have left."""
+    # No turn keeps a mind meanwhile: one that is kept later knows what was forgotten.
+    lock_session(conn, session)
     mine = minds.c.session == session
     for row in conn.execute(select(minds.c.turn, minds.c.data).where(mine)).all():
-        mind = Mind.model_validate(row.data)
-        wordless = mind.without_words_of(turns)
-        if wordless != mind:
-            changed = wordless.model_dump(mode="json", include={"sentiment", "happened", "source"})
-            data = {**row.data, **changed}
+        data = _without(row.data, turns)
+        if data != row.data:
             conn.execute(update(minds).where(mine, minds.c.turn == row.turn).values(data=data))
+    released = sessions.c.session == session
+    state = conn.execute(select(sessions.c.state).where(released)).scalar()
+    if state is not None and state.get("mind"):
+        mind = _without(state["mind"], turns)
+        if mind != state["mind"]:
+            conn.execute(update(sessions).where(released).values(state={**state, "mind": mind}))
+
+
+def _without(data: dict[str, Any], turns: Set[str]) -> dict[str, Any]:
+    mind = Mind.model_validate(data)
+    wordless = mind.without_words_of(turns)
+    if wordless == mind:
+        return data
+    return data | wordless.model_dump(mode="json", include={"sentiment", "happened", "source"})
+
+
+def _without_forgotten(conn: Connection, at: At, data: dict[str, Any]) -> dict[str, Any]:
+    """A mind without the words of turns that were forgotten while its session had it at hand."""
+    trends = (data.get("sentiment") or {}).get("trends", [])
+    told = {at.turn, *(trend["turn"] for trend in trends)}
+    gone = forgotten_turns(conn, at.session, told)
+    return _without(data, gone) if gone else data
 
 
 def mind_of(conn: Connection, session: str, turn: str) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...personas.errors import ValidationError
+from ...personas.texts import is_storable
 
 PAGE_BYTES = 256 * 1024
 """Bound on a page's items as JSON in UTF-8."""
@@ -42,6 +43,7 @@ def read_cursor(value: str | None, *kinds: type) -> list[Any] | None:
         not isinstance(parts, list)
         or [type(part) for part in parts] != list(kinds)
         or any(isinstance(part, int) and not 0 <= part < 1 << 62 for part in parts)
+        or any(isinstance(part, str) and not is_storable(part) for part in parts)
     ):
         raise ValidationError(
             f"{value[:100]!r} is not a cursor of this list; pass the `next` of the page before, "

@@ -43,6 +43,34 @@ class SessionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftTurn:
+    """A done turn that was never encoded.
+
+    Attributes:
+        output: What it came to, as :class:`~gmi.workflows.turns.TurnOutput` in JSON.
+        mind: The mind that it left, where it left one of its own.
+    """
+
+    turn: str
+    persona_digest: str
+    output: dict[str, Any]
+    mind: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """What a session whose workflow was ended from outside goes on with.
+
+    Attributes:
+        mind: The newest mind on the path to the head.
+        turns: Turns that may not be in long-term memory yet, the oldest first.
+    """
+
+    mind: dict[str, Any] | None = None
+    turns: Sequence[LeftTurn] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Begun:
     """Result of :meth:`Store.begin_step`.
 
@@ -149,6 +177,13 @@ class Store(Protocol):
         Returns:
             The row as it stands. A state that was left behind stays in it until the session's
             next turn begins or ends, so opening twice loses nothing.
+        """
+        ...
+
+    async def left_behind(self, row: SessionRow) -> LeftBehind:
+        """What a session that has no state to go on from left with its turns.
+
+        Of the turns that may not be in long-term memory only those among the newest 64.
         """
         ...
 

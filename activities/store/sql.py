@@ -18,7 +18,8 @@ from ...workflows.turns import TurnOutput, TurnStatus
 from ...workflows.writes import PlacedMessage
 from . import blobs, endings, history, imports, ledger, minds, reads, sessions, steps
 from .engine import BUSY_TIMEOUT, Database, connect, is_locked
-from .protocol import Begun, Closing, SessionRow, Shown, UsageRow
+from .left_behind import left_behind
+from .protocol import Begun, Closing, LeftBehind, SessionRow, Shown, UsageRow
 from .schema import is_current, upgrade
 
 
@@ -68,6 +69,10 @@ class SQLStore:
     async def open_session(self, row: SessionRow, run: str) -> SessionRow:
         """See :meth:`Store.open_session`."""
         return await self._db.write(lambda conn: sessions.open_session(conn, row, run))
+
+    async def left_behind(self, row: SessionRow) -> LeftBehind:
+        """See :meth:`Store.left_behind`."""
+        return await self._db.read(lambda conn: left_behind(conn, row))
 
     async def set_persona(self, at: At, persona_digest: str, toolset_digest: str) -> None:
         """See :meth:`Store.set_persona`."""

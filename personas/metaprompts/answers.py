@@ -24,6 +24,7 @@ from .fields import (
     SKILL_LEVEL,
     SKILL_LEVELS,
     STRATEGIES,
+    complexity_word,
 )
 from .json_text import NoObjectError, object_in
 from .triggers import FLAG_PREFIX
@@ -172,8 +173,9 @@ def answer_form(prompt: MetaPrompt, allowed_moods: Collection[str] | None = None
 def read_answer(text: str, form: AnswerForm) -> Answer:
     """Read a model's answer.
 
-    Words count in any case. Fields that nobody knows are passed over; a known one that this
-    metaprompt may not set is a problem, and so is every value that does not fit.
+    Words count in any case, and one that stands for a mood or a complexity is taken as it. Fields
+    that nobody knows are passed over; a known one that this metaprompt may not set is a problem,
+    and so is every value that does not fit.
     """
     try:
         said = object_in(text)
@@ -234,12 +236,20 @@ def _word(value: Any, name: str, words: tuple[str, ...]) -> tuple[str | None, li
         return None, []
     if isinstance(value, str):
         word = value.strip().lower()
-        if word in words:
-            return word, []
+        meant = _meant(name, word)
+        if meant in words:
+            return meant, []
         # An empty text is how some models leave a field out.
         if not word:
             return None, []
     return None, [f"{name} is {_shown(value)} and none of {', '.join(words)}."]
+
+
+def _meant(name: str, word: str) -> str | None:
+    """The word of a field that another word stands for, as other persona forms use them."""
+    if name == MOOD:
+        return mood_word(word)
+    return complexity_word(word) if name == COMPLEXITY else word
 
 
 def _imprints(value: Any) -> tuple[tuple[Imprint, ...], list[str]]:
@@ -287,8 +297,9 @@ def _allows(schema: Any, word: str) -> bool:
     if not isinstance(words, list):
         return True
     named = [item for item in words if isinstance(item, str)]
-    # A schema may use other words for a mood, as other persona forms do.
-    return word in {item.strip().lower() for item in named} | {mood_word(item) for item in named}
+    # A schema may use other words for a mood or a complexity, as other persona forms do.
+    meant = {name for item in named for name in (mood_word(item), complexity_word(item))}
+    return word in meant | {item.strip().lower() for item in named}
 
 
 def _depth(value: Any) -> int:

@@ -10,6 +10,8 @@ SKILL_LEVELS = ("novice", "beginner", "intermediate", "advanced", "expert")
 COMPLEXITIES = ("simple", "moderate", "complex", "advanced")
 """How complex a task may be found, from the least."""
 
+_COMPLEXITY_WORDS = {"low": "simple", "medium": "moderate", "high": "complex"}
+
 MOOD = "updatedGmiMood"
 SKILL_LEVEL = "updatedUserSkillLevel"
 COMPLEXITY = "updatedTaskComplexity"
@@ -33,3 +35,13 @@ STRATEGIES = (
     "mitigationStrategy",
 )
 """Fields that say what to do now."""
+
+
+def complexity_word(name: str) -> str | None:
+    """The complexity that a name stands for; ``None`` for a name that is none.
+
+    Case does not count; ``low``, ``medium`` and ``high`` stand for simple, moderate and complex.
+    """
+    word = name.strip().lower()
+    word = _COMPLEXITY_WORDS.get(word, word)
+    return word if word in COMPLEXITIES else None

@@ -62,6 +62,12 @@ CONVERSATIONS: dict[str, list[tuple[str, list[str]]]] = {
         ("good", [PLEASED]),
         ("terrible", [FRUSTRATED]),
     ],
+    "short questions": [
+        ("Where?", []),
+        ("Which one?", []),
+        ("Who?", []),
+        ("How long?", [ABSENT]),
+    ],
     "emoji": [("😡", [FRUSTRATED]), ("😡😡", [FURIOUS]), ("😊", [PLEASED])],
 }
 
@@ -117,12 +123,6 @@ DIFFERENCES = [
         [[PLEASED], [], [], [], [ABSENT]],
         [[], [], [], [ABSENT], [ABSENT]],
         "assent pleases nobody and is listless",
-    ),
-    Difference(
-        ["Where?", "Which one?", "Who?", "How long?"],
-        [[], [], [], [ABSENT]],
-        [[], [], [], []],
-        "who asks takes part",
     ),
     Difference(
         ["😀", "😀", "😀", "😀"],

@@ -277,3 +277,70 @@ async def test_a_worker_killed_in_a_metaprompt_resumes_it(
         e for e in await session.get_reasoning_trace() if e.type == "SELF_REFLECTION_COMPLETE"
     ]
     assert len(completed) == 1
+
+
+async def test_a_worker_killed_in_an_appraisal_resumes_it(
+    make_stage: MakeStage, personas: Path
+) -> None:
+    emotional = {**PERSONA, "id": "judge", "emotionConfig": {"enabled": True, "appraise": True}}
+    (personas / "judge.json").write_text(json.dumps(emotional))
+    stage = await moody(make_stage, personas)
+    model = stage.model
+    answer = json.dumps(
+        {
+            "goal_relevance": 0.9,
+            "goal_congruence": -0.8,
+            "expectedness": 0.1,
+            "controllability": 0.2,
+            "agency": 0.8,
+            "norm_compatibility": -0.7,
+        }
+    )
+    # Of no use, but it was said: the next worker asks on from there.
+    model.on("The lighthouse burned", Text("Oh no."), times=1)
+    model.on("The lighthouse burned", Text(answer[:10]), Barrier("burning"), Text("x"), times=1)
+    model.on("The lighthouse burned", Text(answer))
+    session = stage.session(persona="judge")
+    happening = asyncio.create_task(session.perceive("The lighthouse burned", request_id="r"))
+    await model.reached("burning")
+    stage.workers[0].kill()
+    model.open("burning")
+    await stage.worker()
+    output = await happening
+    assert output.status == "done"
+    assert output.perception is not None
+    assert output.perception.vad.valence < 0
+    asked = [body["messages"][-1]["content"] for body in model.asked("The lighthouse burned")]
+    assert ["Oh no." in question for question in asked] == [False, True, True]
+    bills = [(row["purpose"], row["step"]) async for row in session.read("usage")]
+    assert bills == [("appraise", 0), ("appraise", 1)]
+    again = await session.perceive("The lighthouse burned", request_id="r")
+    assert (again.turn, again.perception) == (output.turn, output.perception)
+    assert len(model.asked("The lighthouse burned")) == 3
+
+
+async def test_what_a_metaprompt_wants_while_a_turn_runs_is_applied_when_it_has_ended(
+    make_stage: MakeStage, personas: Path
+) -> None:
+    stage = await moody(make_stage, personas)
+    model = stage.model
+    answer = json.dumps(ANSWERS["The user has become frustrated"])
+    model.on("The user has become frustrated", Barrier("answer"), Text(answer))
+    model.on("awful mess", Text("Sorry."))
+    model.on("kitchen", Text("I "), Barrier("turn"), Text("see."))
+    session = stage.session()
+    for number in range(2):
+        await session.send(f"{number}: {ANGRY}")
+    await model.reached("answer")
+    running = asyncio.create_task(session.send(PLAIN))
+    await model.reached("turn")
+    model.open("answer")
+    while not any(
+        e.type == "SELF_REFLECTION_COMPLETE" for e in await session.get_reasoning_trace()
+    ):
+        await asyncio.sleep(0.05)
+    assert (await session.mind()).user["skill_level"] == "novice"
+    model.open("turn")
+    await running
+    await asyncio.wait_for(session.settle(), 20)
+    assert (await session.mind()).user["skill_level"] == "beginner"

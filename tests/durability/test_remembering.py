@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 
 from gmi.activities.memory.store import Find
@@ -181,3 +182,45 @@ async def test_the_effects_of_a_recall_are_applied_once(make_stage: MakeStage) -
     await second.settle()
     boat = next(t for t in await traces(stage) if t.content.startswith("The colour"))
     assert boat.retrievals == 1
+
+
+async def test_a_model_that_hangs_costs_one_turn_its_time_and_no_other(
+    make_stage: MakeStage,
+) -> None:
+    stage = await make_stage(workers=1, GMI_EMBEDDING_MODEL=EMBEDDING)
+    model = stage.model
+    for text in ("my heron one", "my heron two", "my heron three"):
+        model.on(text, Text("heard"))
+    session = stage.session()
+    await session.send("my heron one")
+    await session.settle()
+    model.on_embedding("my heron", Barrier("heron"))
+    took = []
+    for text in ("my heron two", "my heron three"):
+        began = time.monotonic()
+        assert (await session.send(text)).response_text == "heard"
+        took.append(time.monotonic() - began)
+    assert took[1] < 4 < took[0], took
+    warnings = [e.message for e in await session.get_reasoning_trace() if e.type == "WARNING"]
+    without = [message for message in warnings if message.startswith("RECALL_WITHOUT_VECTORS")]
+    assert len(without) == 2, warnings
+    assert "left alone" in without[1]
+    began = time.monotonic()
+    await session.close()
+    assert time.monotonic() - began < 10
+    found = await until_remembered(stage, 3)
+    assert {trace.content for trace in found} == {f"my heron {n}" for n in ("one", "two", "three")}
+
+
+async def test_what_was_said_just_before_the_session_closes_gets_its_vector(
+    make_stage: MakeStage,
+) -> None:
+    stage = await make_stage(workers=1, GMI_EMBEDDING_MODEL=EMBEDDING)
+    stage.model.on("last", Text("bye"))
+    session = stage.session()
+    await session.send("my last words")
+    await session.close()
+    [trace] = await until_remembered(stage, 1)
+    async with open_store(stage.database_url) as store:
+        memories = SQLMemoryStore(store.database)
+        assert await memories.vectors([trace.id], EMBEDDING)

@@ -73,6 +73,15 @@ def test_settings_are_written_and_read_again() -> None:
         {"weights": {"recency": -0.1}},
         {"consolidation": {"interval": 0}},
         {"consolidation": {"interval": float("inf")}},
+        {"consolidation": {"interval": 1e300}},
+        {"consolidation": {"maxTraces": 10**400}},
+        {"consolidation": {"removalDays": 1e9}},
+        {"decay": {"baseStability": 1e308}},
+        {"decay": {"keepDays": 1e307}},
+        {"weights": {"strength": 1e308}},
+        {"mechanisms": {"involuntaryRecall": {"minAgeDays": 1e305}}},
+        {"mechanisms": {"schemaEncoding": {"noveltyBoost": 1e308}}},
+        {"tokenBudget": 2**63},
         {"scopes": ["galaxy"]},
         {"embedding": ""},
         {"spreading": {"decayPerHop": 1.5}},
@@ -92,3 +101,21 @@ def test_a_scope_named_twice_counts_once() -> None:
     found = MemorySettings.model_validate({"scopes": ["user", "thread", "user"]})
     assert found.scopes == ("user", "thread")
     assert MemorySettings.model_validate({"scopes": []}).scopes == ()
+
+
+def test_every_number_has_two_bounds() -> None:
+    def unbounded(schema: dict[str, Any]) -> list[str]:
+        definitions = {"": schema, **schema["$defs"]}
+        return [
+            f"{owner}.{name}"
+            for owner, definition in definitions.items()
+            for name, field in definition.get("properties", {}).items()
+            for form in field.get("anyOf", [field])
+            if form.get("type") in ("number", "integer")
+            and not (
+                form.keys() & {"minimum", "exclusiveMinimum"}
+                and form.keys() & {"maximum", "exclusiveMaximum"}
+            )
+        ]
+
+    assert unbounded(MemorySettings.model_json_schema()) == []

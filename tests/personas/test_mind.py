@@ -1,7 +1,13 @@
 from __future__ import annotations
 
 from gmi.personas.emotion import Interlocutor
-from gmi.personas.mind import HAPPENED_CHARS, MAX_HAPPENED, MAX_WORKING_BYTES, Mind
+from gmi.personas.mind import (
+    HAPPENED_CHARS,
+    MAX_HAPPENED,
+    MAX_WORKING_BYTES,
+    Mind,
+    TaskContext,
+)
 
 
 def test_what_happened_is_told_in_a_line_each_with_its_source() -> None:
@@ -32,6 +38,20 @@ def test_a_note_of_nothing_is_forgotten_and_one_written_again_is_the_newest() ->
     mind = Mind().noted({"a": 1, "b": 2}).noted({"a": 3})
     assert list(mind.working) == ["b", "a"]
     assert mind.noted({"a": None}).working == {"b": 2}
+
+
+def test_other_words_of_a_complexity_are_taken_as_it_and_unknown_ones_stay() -> None:
+    words = {
+        word: TaskContext(complexity=word).complexity
+        for word in ("low", "medium", "High", "advanced", "odd")
+    }
+    assert words == {
+        "low": "simple",
+        "medium": "moderate",
+        "High": "complex",
+        "advanced": "advanced",
+        "odd": "odd",
+    }
 
 
 def test_a_mind_is_the_same_after_json() -> None:

@@ -88,16 +88,28 @@ def test_a_session_starts_at_the_default_mood() -> None:
 
 def test_a_move_goes_a_share_of_the_way_and_repeated_ones_arrive() -> None:
     state = MoodState.resting(ANY, NOW)
-    first = moved(state, "creative", ANY, NOW)
+    rules = settings(sensitivityFactor=0.5)
+    first = moved(state, "creative", rules, NOW)
     assert first.state.pad == Vad(valence=0.225, arousal=0.175, dominance=0.175)
     assert (first.state.word, first.changed) == ("neutral", False)
-    second = moved(first.state, "creative", ANY, NOW + timedelta(seconds=0))
+    second = moved(first.state, "creative", rules, NOW + timedelta(seconds=0))
     assert (second.state.word, second.changed) == ("creative", True)
     assert second.state.since == NOW
     state = second.state
     for _ in range(40):
-        state = moved(state, "creative", ANY, NOW).state
+        state = moved(state, "creative", rules, NOW).state
     assert state.pad.point == pytest.approx(PAD["creative"].point, abs=1e-8)
+
+
+@pytest.mark.parametrize("aim", MOODS)
+def test_without_a_setting_one_move_from_neutral_arrives_and_the_word_stays_for_hours(
+    aim: str,
+) -> None:
+    result = moved(MoodState.resting(ANY, NOW), aim, ANY, NOW)
+    assert result.state.word == aim
+    assert result.changed is (aim != "neutral")
+    assert decayed(result.state, NOW + timedelta(hours=4), ANY).word == aim
+    assert decayed(result.state, NOW + timedelta(hours=12), ANY).word == "neutral"
 
 
 @pytest.mark.parametrize("start", MOODS)
@@ -232,7 +244,7 @@ def test_an_unknown_default_mood_becomes_neutral() -> None:
         MoodAdaptation(enabled=True, default_mood="grumpy", sensitivity_factor=float("nan"))
     )
     assert found == ANY
-    assert ["neutral is used" in warnings[0], "0.5 is used" in warnings[1]] == [True, True]
+    assert ["neutral is used" in warnings[0], "0.8 is used" in warnings[1]] == [True, True]
     with pytest.raises(ValidationError, match="no mood"):
         MoodSettings(default="grumpy")
 

@@ -2,7 +2,15 @@ from typing import Any
 
 import pytest
 
-from gmi.personas import OverlayContext, OverlayRule, Persona, apply_overlays
+from gmi.personas import (
+    OverlayContext,
+    OverlayEffect,
+    OverlayRule,
+    Persona,
+    apply_overlays,
+    overlay_effect,
+)
+from gmi.personas.overlays import overlay_warnings
 
 PERSONA = Persona(
     id="p",
@@ -87,3 +95,61 @@ def test_no_rule_changes_honesty_or_emotionality(name: str) -> None:
     (warning,) = result.warnings
     assert "'p'" in warning
     assert ("emotionality" if name == "emotionality" else "honesty") in warning
+
+
+def test_later_rules_add_to_what_earlier_ones_change() -> None:
+    effect = overlay_effect(
+        [
+            rule(
+                "a", "always", personaTraits={"openness": 0.9, "extraversion": 0.2}, mood="focused"
+            ),
+            rule("no", "never", personaTraits={"openness": 0.1}, mood="curious"),
+            rule("b", "first_activation", personaTraits={"extraversion": 0.8}, metadata={"x": 1}),
+        ],
+        OverlayContext(first_activation=True),
+    )
+    assert effect == OverlayEffect(
+        {"openness": 0.9, "extraversion": 0.8}, "focused", {"x": 1}, ["a", "b"]
+    )
+    assert overlay_effect([], OverlayContext()) == OverlayEffect()
+
+
+def test_a_prompt_is_given_traits_that_are_numbers_in_range_only() -> None:
+    odd = {"openness": 1.2, "extraversion": "high", "agreeableness": True, "wit": 0.5}
+    effect = overlay_effect(
+        [rule("odd", "always", personaTraits={**odd, "honesty": 0.1, "conscientiousness": 1})],
+        OverlayContext(),
+    )
+    assert effect.numbers == {"conscientiousness": 1.0}
+    assert "honesty" not in effect.traits
+
+
+@pytest.mark.parametrize(
+    ("trigger", "context", "applies"),
+    [
+        ("task_completed", OverlayContext(task_completed=True), True),
+        ({"taskCompleted": True}, OverlayContext(task_completed=True), True),
+        ({"taskCompleted": True}, OverlayContext(), False),
+        ({"firstActivation": False}, OverlayContext(), True),
+    ],
+)
+def test_the_end_of_a_task_is_a_situation(
+    trigger: Any, context: OverlayContext, applies: bool
+) -> None:
+    assert overlay_effect([rule("r", trigger)], context).applied == (["r"] if applies else [])
+
+
+def test_what_a_rule_will_never_get_is_said_whether_or_not_it_applies() -> None:
+    warnings = overlay_warnings(
+        PERSONA,
+        [
+            rule(
+                "one", "never", personaTraits={"honesty": 0, "wit": 1, "openness": 7}, mood="blue"
+            ),
+            rule("fine", "always", personaTraits={"openness": 0}, mood="focused"),
+        ],
+    )
+    assert len(warnings) == 4
+    assert all("'one'" in warning for warning in warnings)
+    for words in ("honesty of persona 'p'", "sets wit, which is no trait", "openness", "'blue'"):
+        assert sum(words in warning for warning in warnings) >= 1

@@ -11,11 +11,13 @@ from gmi.personas.confusion import CONFUSION_PHRASES, confusion_phrases
 from gmi.personas.parts import SentimentTracking
 from gmi.personas.sentiment import (
     EVENTS,
+    LONG_CHARS,
     Event,
     Observed,
     Sentiment,
     SentimentSettings,
     SentimentState,
+    Trend,
     considered,
     forgotten,
     forgotten_events,
@@ -165,12 +167,12 @@ CONFUSED = [
     ("It doesn’t make sense to me", ["doesn't make sense"]),
     ("I'm confused, please explain", ["confused", "explain"]),
     ("explain that again", ["explain"]),
-    ("can you clarify again what to do", ["clarify"]),
+    ("Please clarify section two.", ["clarify"]),
+    ("explain and clarify it", ["explain", "clarify"]),
 ]
 CLEAR = [
     "explain please",
     "Explain recursion to me",
-    "Please clarify section two.",
     "Thus, uhhuh",
     "explained",
     "the nuclear plant",
@@ -220,9 +222,9 @@ def test_confused_turns_are_counted_and_neutral_ones_are_not_confused() -> None:
     (first,) = talk.hear(PLAIN, "huh")
     (second,) = talk.hear(PLAIN, "what do you mean")
     assert (first.severity, second.severity) == ("medium", "high")
-    assert talk.counts == (0, 2, 0, 0)
+    assert talk.counts == (0, 2, 0, 3)
     talk.hear(PLAIN)
-    assert talk.counts == (0, 0, 0, 1)
+    assert talk.counts == (0, 0, 0, 4)
 
 
 def test_one_turn_raises_several_events_in_their_order() -> None:
@@ -266,13 +268,15 @@ def test_four_listless_short_turns_in_a_row_are_low_engagement() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("sentiment", "text"),
-    [(PLAIN, "which one?"), (PLAIN, "huh"), (FAIR, "nice"), (POOR, "poor")],
-)
-def test_who_asks_is_confused_or_feels_something_is_engaged(
-    sentiment: Sentiment, text: str
-) -> None:
+def test_turns_that_ask_or_are_confused_count_as_listless_as_well() -> None:
+    talk = Conversation()
+    found = [talk.types(PLAIN, text) for text in ("ok", "which one?", "huh", "who?", "not sure")]
+    assert found == [[], [], ["user_confused"], ["low_engagement"], [*EVENTS[1:2], EVENTS[4]]]
+    assert talk.state.listless == 5
+
+
+@pytest.mark.parametrize(("sentiment", "text"), [(FAIR, "nice"), (POOR, "poor")])
+def test_who_feels_something_is_engaged(sentiment: Sentiment, text: str) -> None:
     talk = Conversation()
     for _ in range(3):
         talk.hear(PLAIN, "ok")
@@ -300,7 +304,8 @@ def test_a_sentiment_that_is_not_known_leaves_the_counts_alone_and_raises_nothin
     idle = Conversation()
     for _ in range(4):
         idle.hear(PLAIN, "ok")
-    assert idle.types(UNKNOWN, "na ja") == []
+    assert idle.types(UNKNOWN, "na ja?") == []
+    assert idle.state.listless == 4
 
 
 def test_an_empty_text_and_a_turn_seen_before_change_nothing() -> None:
@@ -321,8 +326,29 @@ def test_the_trend_keeps_ten_turns_with_an_excerpt_each() -> None:
     trends = talk.state.trends
     assert [trend.turn for trend in trends] == [f"turn-{number}" for number in range(3, 13)]
     assert {trend.excerpt for trend in trends} == {"é" * 100}
+    assert {trend.length for trend in trends} == {300}
     assert talk.state.current == "neutral"
     assert len(talk.state.model_dump_json().encode()) < 6_000
+
+
+def test_a_message_that_is_only_known_in_part_counts_with_its_own_length() -> None:
+    talk = Conversation()
+    found = [talk.types(PLAIN, "(large input)", length=LONG_CHARS) for _ in range(4)]
+    assert found == [[], [], [], []]
+    assert talk.state.listless == 4
+    assert talk.state.trends[-1].length == LONG_CHARS
+
+
+def test_a_trend_that_an_older_release_wrote_counts_as_long() -> None:
+    talk = Conversation()
+    talk.hear(PLAIN, "ok")
+    told = talk.state.trends[0].model_dump(mode="json", exclude={"length"})
+    assert Trend.model_validate(told).length == LONG_CHARS
+
+
+def test_confusion_is_found_in_the_middle_of_a_long_text() -> None:
+    text = "x " * 3_000 + "I am confused. " + "x " * 3_000
+    assert Conversation().types(PLAIN, text) == ["user_confused"]
 
 
 def test_forgotten_turns_lose_their_words_and_keep_their_numbers() -> None:

@@ -66,6 +66,35 @@ PERSONAS: list[dict[str, Any]] = [
         "toolIds": ["echo", "flaky"],
     },
     {
+        "id": "judging",
+        "name": "Judith",
+        "description": "A judge of cakes.",
+        "baseSystemPrompt": "BASE",
+        "emotionConfig": {"enabled": True, "appraise": True},
+        "memoryConfig": {"enabled": True, "cognitiveMechanisms": {}},
+    },
+    {
+        "id": "situated",
+        "baseSystemPrompt": "BASE",
+        "personalityTraits": {"openness": 0.5, "extraversion": 0.5},
+        "moodAdaptation": {"enabled": True, "sensitivityFactor": 1},
+        "contextualPromptElements": [
+            {"id": "focus", "content": "KEEP TO IT", "criteria": {"mood": "focused"}},
+            {
+                "id": "expert",
+                "content": "SKIP THE BASICS",
+                "criteria": {"userSkillLevel": "expert", "taskComplexity": "complex"},
+            },
+        ],
+        "metaPrompts": [
+            {
+                "id": "gmi_self_trait_adjustment",
+                "promptTemplate": "INNER {{user_context}} {{task_context}} {{recent_conversation}}",
+                "trigger": {"type": "manual"},
+            },
+        ],
+    },
+    {
         "id": "attentive",
         "baseSystemPrompt": "BASE",
         "personalityTraits": {"openness": 0.5},
@@ -95,6 +124,20 @@ PERSONAS: list[dict[str, Any]] = [
         ],
     },
     {"id": "changing", "baseSystemPrompt": "FIRST VERSION"},
+    {
+        "id": "explaining",
+        "baseSystemPrompt": "BASE",
+        "strengths": ["geometry", "drawing"],
+        "sentimentTracking": {"enabled": True, "presets": ["confusion_clarification"]},
+        "memoryConfig": {"enabled": True},
+        "metaPrompts": [
+            {
+                "id": "gmi_confusion_clarification",
+                "promptTemplate": "LOST BY {{confusion_keywords}}. {{recent_conversation}}",
+                "trigger": {"type": "event_based", "eventName": "user_confused"},
+            },
+        ],
+    },
     *(
         {
             "id": name,

@@ -73,6 +73,47 @@ async def test_an_empty_message_is_refused(stage: Stage, content: Any) -> None:
     await usable(session)
 
 
+@pytest.mark.parametrize("content", [None, 5, b"bytes", {"type": "text"}, [None]])
+async def test_what_is_no_message_is_refused_with_advice(stage: Stage, content: Any) -> None:
+    session = stage.session()
+    with pytest.raises(ValidationError, match=r"send text|content"):
+        await session.send(content)
+    await usable(session)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"session_id": ""}, "The session id ''"),
+        ({"session_id": 5}, "The session id 5"),
+        ({"session_id": "a b"}, "The session id 'a b'"),
+        ({"user_id": " "}, "The user id ' '"),
+        ({"user_id": None}, "The user id None"),
+    ],
+)
+async def test_an_id_that_is_not_usable_is_refused(
+    stage: Stage, given: dict[str, Any], word: str
+) -> None:
+    with pytest.raises(ValidationError, match=word):
+        stage.client.session(**given)
+
+
+async def test_only_what_there_is_can_be_read(stage: Stage) -> None:
+    session = stage.session()
+    with pytest.raises(ValidationError, match=r"'mnd' to read; did you mean 'mind'\?"):
+        await anext(session.read("mnd"))  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="limit"):
+        await anext(session.read("turns", limit=0))
+
+
+async def test_a_session_that_was_never_used_has_no_memory_yet(stage: Stage) -> None:
+    session = stage.session()
+    with pytest.raises(SessionNotFoundError, match=r"send a message or call initialize\(\) first"):
+        await session.memory.recall("anything")
+    await session.initialize()
+    assert await session.memory.recall("anything") == []
+
+
 async def test_a_message_over_a_megabyte_is_refused_with_its_size(stage: Stage) -> None:
     session = stage.session()
     text = "x" * 1_100_000

@@ -233,6 +233,14 @@ async def test_limits_are_kept_with_typed_errors(stage: Stage) -> None:
         await session.intend("ä" * 500, event="ä" * 100)
     with pytest.raises(ValidationError, match="exactly one"):
         await session.intend("x")
+    for number in (5, 5.0, "5"):
+        with pytest.raises(ValidationError, match="a number is no time"):
+            await session.intend("x", at=number)  # type: ignore[arg-type]
+    for wrong, word in ((-1, "-1 seconds"), (True, "True"), ("5", "'5'"), (1e99, "1e\\+99")):
+        with pytest.raises(ValidationError, match=word):
+            await session.intend("x", after=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="keep one"):
+        await session.intend("x", at=datetime.now(UTC), after=5)
     with pytest.raises(ValidationError, match="timezone"):
         await session.intend("x", at=datetime(2030, 1, 1))
     assert len(await session.intentions()) == 31
@@ -259,3 +267,17 @@ async def test_a_closed_session_drops_its_intentions(stage: Stage) -> None:
     again = stage.session(session.id)
     await again.initialize()
     assert await again.intentions() == []
+
+
+async def test_an_intention_may_come_some_time_from_now(stage: Stage) -> None:
+    session = stage.session()
+    before = datetime.now(UTC)
+    for after in (600, timedelta(minutes=10)):
+        ack = await session.intend("look at the oven", after=after)
+        assert ack.intention is not None
+        assert ack.intention.at is not None
+        late = ack.intention.at - before - timedelta(minutes=10)
+        assert timedelta(0) <= late < timedelta(minutes=1)
+    await session.intend("say hello", after=0, id="now")
+    await say(stage, session, "intend-after")
+    assert told(stage, "intend-after") == ["say hello"]

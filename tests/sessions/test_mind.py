@@ -432,3 +432,50 @@ async def test_what_a_replaced_history_no_longer_holds_is_gone_from_the_mind(sta
         mind = await session.mind_of(turn)
         assert mind is not None
         assert marker not in mind.model_dump_json()
+
+
+async def test_a_metaprompt_is_told_the_words_that_were_confused(stage: Stage) -> None:
+    session = stage.session(persona="explaining", user_id="mind-ole")
+    marker, text = marked("Huh, that is unclear")
+    stage.model.on(marker, Text("A circle is round."), times=1)
+    stage.model.on(marker, reflection(updatedTaskComplexity="high"), times=1)
+    await session.send(text)
+    await session.settle()
+    assert any("LOST BY unclear, huh. " in str(body) for body in stage.model.asked(marker))
+    assert (await session.mind()).task["complexity"] == "complex"
+
+
+async def test_short_turns_without_colour_are_low_engagement_and_long_ones_are_not(
+    stage: Stage,
+) -> None:
+    session = stage.session(persona="attentive", user_id="mind-pia")
+    found: list[list[str]] = []
+    long = "The table stands in the kitchen. " * 300
+    for said in ["ok", "the table?", "a chair", "the lamp", long, "a cat", "a dog", "a cow"]:
+        marker, text = marked(said)
+        stage.model.on(marker, Text("I see."))
+        output = await session.send(text)
+        entries = await trace_of(session, output.turn)
+        found.append([e.details["event"] for e in entries if e.details.get("event")])
+    low = ["low_engagement"]
+    assert found == [[], [], [], low, [], [], [], low]
+    trends = (await session.mind()).sentiment["trends"]
+    assert [trend["length"] for trend in trends[3:6]] == [20, 8192, 17]
+    assert all(trend["length"] < 50 for trend in trends if trend is not trends[4])
+
+
+async def test_memories_are_tagged_with_who_spoke_to_whom_and_about_what(stage: Stage) -> None:
+    session = stage.session(persona="explaining", user_id="mind-quin")
+    marker, text = marked("My compass is blue")
+    stage.model.on(marker, Text("Blue it is."))
+    await session.send(text)
+    other, later = marked("My ruler is red")
+    stage.model.on(other, Text("Red it is."))
+    await session.settle()
+    await session.send(later, task_context={"domain": "law"})
+    await session.settle()
+    kept = [await session.memory.show(item["id"]) async for item in session.memory.list()]
+    tags = {item["content"].removesuffix(f" {marker}"): item["tags"] for item in kept}
+    assert tags["My compass is blue"] == ["user", "explaining", "mind-quin", "geometry"]
+    assert tags["Blue it is."] == ["assistant", "explaining", "mind-quin", "geometry"]
+    assert tags[later] == ["user", "explaining", "mind-quin", "law"]

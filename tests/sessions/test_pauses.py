@@ -165,6 +165,10 @@ async def test_a_message_during_a_pause_is_refused_with_the_pending_calls(stage:
     assert "EXTERNAL_TOOL_NOT_RUN" in answers(stage, "busy-1")["h1"]
     history = [m.role for m in await session.get_conversation_history()]
     assert history == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+    [given_up] = [e for e in await session.get_reasoning_trace() if "not_run" in e.details]
+    assert given_up.type == "WARNING"
+    assert given_up.details["not_run"] == [{"id": "h1", "name": "ask_person"}]
+    assert "the user sent a new message instead" in given_up.message
 
 
 async def test_turns_queued_before_a_pause_wait_until_it_ends(stage: Stage) -> None:

@@ -180,6 +180,12 @@ class ScriptedModel:
 
         self._rules.append((matches, script, times))
 
+    def on_system(self, text: str, *script: Step, times: int | None = None) -> None:
+        """Answer a prompt whose first message, the system's, holds ``text``."""
+        self._rules.append(
+            (lambda body: text in str(body["messages"][0]["content"]), script, times)
+        )
+
     def on_embedding(self, text: str, step: Barrier | Fail) -> None:
         """Stop at a barrier, or fail, whenever a text that holds ``text`` is embedded."""
         self._embedding.append((text, step))

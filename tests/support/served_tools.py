@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from gmi.activities.tools import ToolContext, external_tool, remote_tool, tool
+from gmi.workflows.steps import ToolOutcome
 
 
 async def _post(path: str, effect: str) -> None:
@@ -147,3 +148,9 @@ ask_person = external_tool(
         "required": ["question"],
     },
 )
+
+
+@tool(effect="read")
+async def meddle(patch: dict[str, Any]) -> ToolOutcome:
+    """Wants to change the mind, though nobody lets it."""
+    return ToolOutcome(value="meddled", patch=patch)

@@ -38,6 +38,18 @@ async def test_a_pipe_cannot_answer_for_a_person(gmi: CommandLine, session_id: s
     assert 'You said: "Hello"' in result.out.splitlines()[1]
 
 
+async def test_a_pipe_does_not_give_up_what_somebody_else_waits_for(
+    gmi: CommandLine, session_id: str
+) -> None:
+    await gmi("send", session_id, 'call ask_host with {"question": "q?"}')
+    result = await gmi("chat", session_id, stdin="Hello\n")
+    assert result.code == 5
+    assert result.out == ""
+    assert result.err.startswith("error: CONVERSATION_BUSY: ")
+    [call] = (await gmi("pending", session_id, "--json")).json["calls"]
+    assert call["call"]["name"] == "ask_host"
+
+
 async def test_a_failed_turn_in_a_pipe_is_told_at_the_end(
     gmi: CommandLine, session_id: str
 ) -> None:

@@ -54,6 +54,28 @@ async def test_doctor_finds_what_is_wrong_with_personas(gmi: CommandLine, tmp_pa
     assert rows["model"]["found"].startswith("persona fine gets offline:offline")
 
 
+async def test_doctor_tells_of_likely_mistakes(gmi: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "odd.json").write_text(
+        persona("odd", moodAdaption={"enabled": True}, personalityTraits={"extroversion": 0.9})
+    )
+    own = CommandLine(
+        gmi.directory,
+        {**gmi.environ, "GMI_PERSONAS": str(tmp_path), "DEFAULT_PERSONA_ID": "odd"},
+    )
+    result = await own("doctor", "--json")
+    assert result.code == 0
+    told = [
+        row["found"]
+        for row in result.json
+        if (row["name"], row["state"]) == ("persona odd", "warning")
+    ]
+    assert told == [
+        "moodAdaption is not known and does nothing; did you mean moodAdaptation?",
+        "personalityTraits.extroversion is no HEXACO trait and shows in no prompt; "
+        "did you mean extraversion?",
+    ]
+
+
 async def test_doctor_knows_the_tools_of_this_directory_and_keeps_its_output_clean(
     gmi: CommandLine, tmp_path: Path
 ) -> None:

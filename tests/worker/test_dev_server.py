@@ -61,6 +61,7 @@ async def test_a_taken_port_is_left_alone_and_the_other_one_is_written_down(
         port = taken.getsockname()[1]
         server = await start_dev_server(tmp_path, port=port)
         assert server.place.address != f"127.0.0.1:{port}"
+        assert server.taken_port == port
         written = json.loads((tmp_path / "dev.json").read_text())
         assert written["address"] == server.place.address
         assert await find_dev_server(tmp_path) == server.place
@@ -190,6 +191,41 @@ async def test_the_banner_tells_where_everything_is_and_who_answers(alone: Alone
         assert await dev.end() == 0
     finally:
         dev.close()
+
+
+async def test_a_taken_port_is_told_with_the_address_to_export(alone: Alone) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        dev = await alone().terminal("dev", "--port", str(port))
+        try:
+            await dev.see("Ctrl-C ends it")
+            lines = dev.shown.splitlines()
+            [row] = [line for line in lines if line.startswith("Temporal ")]
+            assert row.endswith(f" (another program has port {port})")
+            assert f"export TEMPORAL_ADDRESS={row.split()[1]}" in lines
+            dev.type("\x03")
+            assert await dev.end() == 0
+        finally:
+            dev.close()
+
+
+async def test_a_second_dev_says_that_another_worker_serves_the_queue(alone: Alone) -> None:
+    gmi = alone()
+    first = await gmi.start("dev", "--json")
+    assert first.stdout is not None
+    told = json.loads(await first.stdout.readline())
+    assert (told["taken_port"], told["other_workers"]) == (None, [])
+    second = await gmi.terminal("dev")
+    try:
+        await second.see(f"already ({told['worker_pid']}@")
+        await second.see("Ctrl-C ends it")
+        assert "it was running already" in second.shown
+        second.type("\x03")
+        assert await second.end() == 0
+    finally:
+        second.close()
+        first.terminate()
+        assert await first.wait() == 0
 
 
 async def test_a_killed_dev_takes_its_server_with_it(alone: Alone) -> None:

@@ -80,12 +80,63 @@ async def test_forgetting_erases_and_says_what(
 ) -> None:
     await told(gmi, session_id, user, "My locker has the number 4711")
     rows = await remembered(gmi, user, 2)
-    one = await gmi("memory", "forget", rows[0]["id"], "--json")
+    one = await gmi("memory", "forget", rows[0]["id"], "--yes", "--json")
     assert one.json["traces"] == 1
-    rest = await gmi("memory", "forget", "--user", user)
+    rest = await gmi("memory", "forget", "--user", user, "--yes")
     assert rest.code == 0
     assert rest.out.startswith("Erased 1 memories, ")
+    assert "Forgot 0 learned changes." in rest.out
     assert (await gmi("memory", "list", "--user", user, "--faded", "--json")).json == []
+
+
+async def test_where_nobody_can_be_asked_only_a_clear_yes_erases(
+    gmi: CommandLine, session_id: str, user: str
+) -> None:
+    await told(gmi, session_id, user, "My shelf has the number 4712")
+    await remembered(gmi, user, 2)
+    refused = await gmi("memory", "forget", "--user", user, "--json", stdin="y\n")
+    assert (refused.code, refused.error["code"]) == (2, "USAGE")
+    assert "--yes" in refused.error["message"]
+    assert len(await remembered(gmi, user, 2)) == 2
+
+
+async def test_a_name_that_is_empty_erases_nothing(
+    gmi: CommandLine, session_id: str, user: str
+) -> None:
+    await told(gmi, session_id, user, "My drawer has the number 4713")
+    await remembered(gmi, user, 2)
+    for words in (
+        ["--turn", ""],
+        ["--persona", ""],
+        ["--session", ""],
+        ["--user", ""],
+        ["--scope", ""],
+        [""],
+        ["--user", user, "--text", ""],
+        ["--user", user, "--text", "  "],
+        ["--user", user, "--type", "nonsense"],
+    ):
+        refused = await gmi("memory", "forget", *words, "--yes", "--json")
+        assert (refused.code, refused.error["code"]) == (2, "SYS_VALIDATION_ERROR"), words
+    assert len(await remembered(gmi, user, 2)) == 2
+
+
+async def test_what_was_said_cannot_turn_the_writing_around(
+    gmi: CommandLine, session_id: str, user: str
+) -> None:
+    said = "I own a \x1b[31mred \u202ekayak\u2069\u200f here"
+    await told(gmi, session_id, user, said)
+    [row] = [row for row in await remembered(gmi, user, 2) if row["role"] == "user"]
+    assert "\u202ekayak\u2069\u200f" in row["content"]
+    for verb in (
+        ["list", "--user", user],
+        ["show", row["id"]],
+        ["search", "kayak", "--user", user],
+    ):
+        for form in ([], ["--json"]):
+            out = (await gmi("memory", *verb, *form)).out
+            assert "kayak" in out
+            assert not {"\x1b", "\u202e", "\u2069", "\u200f"} & set(out), (verb, form)
 
 
 async def test_in_a_terminal_forgetting_asks_first(
@@ -119,6 +170,16 @@ async def test_in_a_terminal_forgetting_asks_first(
         (["show", "nothing"], 4, "SYS_RESOURCE_NOT_FOUND"),
         (["list", "--session", "nobody"], 4, "SESSION_UNKNOWN"),
         (["list", "--scope", "anna"], 2, "SYS_VALIDATION_ERROR"),
+        (["list", "--type", "nonsense"], 2, "SYS_VALIDATION_ERROR"),
+        (["stats", "--type", "nonsense"], 2, "SYS_VALIDATION_ERROR"),
+        (["list", "--turn", ""], 2, "SYS_VALIDATION_ERROR"),
+        (["list", "--text", ""], 2, "SYS_VALIDATION_ERROR"),
+        (["show", ""], 2, "SYS_VALIDATION_ERROR"),
+        (["list", "--limit", "-1"], 2, "USAGE"),
+        (["list", "--limit", "0"], 2, "USAGE"),
+        (["list", "--limit", "many"], 2, "USAGE"),
+        (["search", "x", "--limit", "-1"], 2, "USAGE"),
+        (["forget", "x"], 2, "USAGE"),
         (["search", " "], 2, "SYS_VALIDATION_ERROR"),
         (["search", "x", "--limit", "1000"], 2, "SYS_VALIDATION_ERROR"),
         ([], 2, "USAGE"),

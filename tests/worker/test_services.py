@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from gmi.activities.embedders import EmbedKind, Vectors
 from gmi.personas.errors import ConfigurationError
-from gmi.worker import Settings
+from gmi.personas.memory import MemorySettings
+from gmi.personas.sentiment import Sentiment
+from gmi.worker import GMIPlugin, Settings
 from gmi.worker.services import Services
 
 REMOTE = """
@@ -69,3 +75,47 @@ asyncio.run(main())
 """
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
     assert await process.wait() == 0
+
+
+class Constant:
+    """An embedder of the host's own."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self.dimension = 2
+
+    async def embed(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:
+        return np.array([[1.0, 0.0]] * len(texts), dtype=np.float32)
+
+
+class Cheerful:
+    """A scorer of the host's own."""
+
+    async def score(self, text: str, language: str) -> Sentiment:
+        return Sentiment.of(0.9, 0.9, language=language)
+
+
+async def test_a_hosts_scorers_and_embedders_serve_its_worker(tmp_path: Path) -> None:
+    mine = Constant("mine:words")
+    services = Services(
+        replace(settings(tmp_path), embedding_model="mine:words"),
+        scorers={"de-AT": Cheerful()},
+        embedders={"mine:words": mine},
+    )
+    async with services.running():
+        assert services.embedders.get() is mine
+        assert services.memories.engine(MemorySettings()).embedder is not None
+        assert (await services.scorers.score("Na ja", "de")).polarity == "positive"
+        assert (await services.scorers.score("I hate it", "en")).polarity == "negative"
+
+
+def test_an_embedder_under_another_name_than_its_own_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="mine:words"):
+        Services(settings(tmp_path), embedders={"yours:words": Constant("mine:words")})
+
+
+async def test_the_plugin_hands_on_what_a_host_brings(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="mine:words"):
+        GMIPlugin(
+            settings(tmp_path), embedders={"yours:words": Constant("mine:words")}
+        ).configure_worker({})

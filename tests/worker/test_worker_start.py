@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gmi.worker import Settings
+from gmi.worker.services import Services
+
 from ..support.temporal_server import TemporalServer
 
 
@@ -45,3 +48,24 @@ async def test_what_is_wrong_ends_the_worker_with_the_reason(
     assert reason in output
     assert "Traceback" not in output
     assert "Serving" not in output
+
+
+async def test_the_likely_mistakes_of_a_persona_are_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    base = {"name": "n", "description": "d", "version": "1.0.0", "baseSystemPrompt": "You help."}
+    odd = {**base, "id": "odd", "streng": [], "emotionConfig": {"enabld": True}}
+    services = Services(
+        Settings(database_url=f"sqlite:///{tmp_path / 'gmi.db'}", default_persona="fine"),
+        personas=[{**base, "id": "fine"}, odd],
+    )
+    async with services.running():
+        pass
+    assert [(r.levelname, r.getMessage()) for r in caplog.records if "odd" in r.getMessage()] == [
+        (
+            "WARNING",
+            "Persona 'odd': streng is not known and does nothing; did you mean strengths? "
+            "emotionConfig.enabld is not known and does nothing; did you mean enabled?",
+        )
+    ]
+    assert not [r for r in caplog.records if "fine" in r.getMessage()]

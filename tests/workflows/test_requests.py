@@ -57,10 +57,16 @@ def test_how_a_message_is_sent_is_no_part_of_what_it_asks(how: dict[str, Any]) -
         {"sender": "Kim"},
         {"kind": "system"},
         {"max_tool_iterations": 0},
+        {"user_context": {}},
+        {"task_context": {"domain": "law"}},
     ],
 )
 def test_everything_else_is(what: dict[str, Any]) -> None:
     assert input_digest(submit(**what)) != input_digest(submit())
+
+
+def test_a_request_of_a_release_without_contexts_keeps_its_digest() -> None:
+    assert input_digest(submit(user_context=None, task_context=None)) == "7a8807dd5cc3b84c"
 
 
 def test_a_turn_has_the_same_id_for_the_same_request_of_the_same_session() -> None:
@@ -81,6 +87,8 @@ def test_a_turn_has_the_same_id_for_the_same_request_of_the_same_session() -> No
         {"content": [TextPart(text="x"), ImagePart(url="u", blob="b")]},
         {"request_id": ""},
         {"request_id": "x" * 201},
+        {"user_context": {"skillLevel": "wizard"}},
+        {"task_context": {"complexity": "medium"}},
     ],
 )
 def test_a_message_that_no_session_could_take_is_refused(bad: dict[str, Any]) -> None:
@@ -98,7 +106,18 @@ def test_large_settings_are_refused() -> None:
     with pytest.raises(MessageTooLargeError):
         check_form(submit(suffix="s" * 8200))
     with pytest.raises(MessageTooLargeError):
+        check_form(submit(suffix="s" * 6500, user_context={"x": "y" * 1800}))
+    with pytest.raises(MessageTooLargeError):
+        check_form(submit(task_context={"x": "y" * 2048}))
+    with pytest.raises(MessageTooLargeError):
         check_config(SessionConfig(tools=["x" * 64] * 300))
+
+
+@pytest.mark.parametrize("rule", [{}, {"id": "x"}, {"id": "x", "trigger": 1}])
+def test_an_overlay_that_is_no_rule_is_refused(rule: dict[str, Any]) -> None:
+    check_config(SessionConfig(overlays=[{"id": "x", "trigger": "always"}]))
+    with pytest.raises(ValidationError):
+        check_config(SessionConfig(overlays=[rule]))
 
 
 @pytest.mark.parametrize("value", ["sk-123", "env:", "env:A B", "ENV:NAME", "env:$(x)"])

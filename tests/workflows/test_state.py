@@ -8,6 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from gmi.personas.messages import Usage
+from gmi.personas.metaprompts.answers import Imprint, MindPatch
+from gmi.personas.metaprompts.variables import MindView
+from gmi.personas.mind import Mind
+from gmi.personas.prospective import Intention
+from gmi.workflows.intentions import MAX_INTENTION_BYTES, MAX_INTENTIONS
+from gmi.workflows.reflecting import MAX_PATCHES, MAX_PENDING
+from gmi.workflows.remembering import MAX_WAITING_BYTES
 from gmi.workflows.session_records import SessionConfig, SessionRules
 from gmi.workflows.state import (
     MAX_ANSWERED,
@@ -17,10 +24,13 @@ from gmi.workflows.state import (
     MAX_TRACE_TAIL,
     Answered,
     Pause,
+    PendingMetaprompt,
+    PendingPatch,
     RequestMemo,
     SessionState,
     TurnInput,
     TurnRecord,
+    Unencoded,
 )
 from gmi.workflows.trace import TraceEntry
 from gmi.workflows.turns import ToolCallView, TurnCard, TurnOutput
@@ -161,3 +171,32 @@ def test_trimming_twice_changes_nothing_more() -> None:
     once = known.model_dump_json()
     known.trim()
     assert known.model_dump_json() == once
+
+
+def test_a_state_with_everything_that_waits_at_its_bound_is_small() -> None:
+    known = state()
+    long = {"k": "v" * 3000}
+    view = MindView(user_context=long, task_context=long).fitted()
+    for seq in range(MAX_PENDING):
+        known.metaprompts.append(
+            PendingMetaprompt(id="m" * 64, turn=f"t{seq}", persona_digest="d", view=view, since=NOW)
+        )
+    imprint = Imprint(key="k" * 64, value="v" * 1024, description="d" * 300)
+    for seq in range(MAX_PATCHES):
+        patch = MindPatch(imprints=(imprint,) * 8, rationale="r" * 1000, strategy="s" * 1000)
+        known.patches.append(PendingPatch(turn=f"t{seq}", cause="m", patch=patch))
+    while sum(len(item.model_dump_json()) for item in known.unencoded) < MAX_WAITING_BYTES:
+        known.unencoded.append(Unencoded(turn="t" * 36, persona_digest="d" * 64))
+    for seq in range(MAX_INTENTIONS):
+        intention = Intention(
+            id=f"i{seq}",
+            content="ü" * (MAX_INTENTION_BYTES // 2),
+            kind="event",
+            event="e",
+            created_at=NOW,
+        )
+        known.intentions.append(intention)
+        known.intention_digests[f"i{seq}"] = "d" * 16
+    known.mind = Mind().noted({f"k{n}": "v" * 1000 for n in range(100)})
+    known.trim()
+    assert len(known.model_dump_json()) < MAX_STATE

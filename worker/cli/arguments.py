@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -123,6 +124,22 @@ def add_global(parser: argparse.ArgumentParser, default: Any) -> None:
         help="results and errors as JSON: one value (lists are arrays) on one line; chat, watch "
         "and replay print a line for each answer, chunk or history",
     )
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """What reads a whole number that is not below ``least``."""
+
+    def read(text: str) -> int:
+        refusal = f"{text[:100]!r} is no whole number of at least {least}"
+        try:
+            value = int(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(refusal) from error
+        if value < least:
+            raise argparse.ArgumentTypeError(refusal)
+        return value
+
+    return read
 
 
 def names_session(argv: list[str]) -> bool:

@@ -186,11 +186,13 @@ def _pipe(runner: asyncio.Runner, talk: Chat) -> int:
 async def _answered(talk: Chat, line: str) -> TurnOutput:
     async def work() -> TurnOutput:
         model = talk.context.args.model
-        output = await talk.session.send(line, model=model, on_pause="answer")
+        # Somebody else's waiting call is not this pipe's to give up.
+        output = await talk.session.send(line, model=model)
         while output.status == "waiting":
             names = ", ".join(call.name for call in output.tool_calls)
             talk.context.output.note(f"Nobody can answer {names} here; it counts as not run.")
-            output = await talk.session.handle_tool_results([])
+            ack = await talk.session.answer([], turn=output.turn)
+            output = await talk.session.complete(await talk.session.wait(ack.turn))
         return output
 
     async with patience(talk.context, talk.client, talk.session.id):

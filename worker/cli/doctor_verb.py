@@ -203,6 +203,11 @@ async def _personas(settings: Settings) -> list[Finding]:
             for persona, report in sorted(catalog.reports.items())
             for issue in report.issues
         ),
+        *(
+            Finding(f"persona {persona}", "warning", remark)
+            for persona, found in sorted(catalog.remarks.items())
+            for remark in found
+        ),
         await _model(settings, catalog),
     ]
 

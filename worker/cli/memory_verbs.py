@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...personas.errors import ValidationError
-from .arguments import Context, Grammar, Parser, add_global
+from .arguments import Context, Grammar, Parser, add_global, at_least
 from .connecting import connected, patience
 from .exit_codes import ExitCode, UsageError
 from .output import shortened
@@ -33,12 +33,12 @@ def add(grammar: Grammar) -> None:
     listing.add_argument("--turn", help="only what was made of this turn")
     listing.add_argument("--text", help="only those that contain these words")
     listing.add_argument("--faded", action="store_true", help="also what is no longer recalled")
-    listing.add_argument("--limit", type=int, default=50, help="at most so many (50)")
+    listing.add_argument("--limit", type=at_least(1), default=50, help="at most so many (50)")
 
     searching = verb("search", search, "Show what a text would bring to mind; changes nothing.")
     searching.add_argument("text", metavar="TEXT", help="what to look for")
     _narrowing(searching)
-    searching.add_argument("--limit", type=int, default=10, help="at most so many (10)")
+    searching.add_argument("--limit", type=at_least(1), default=10, help="at most so many (10)")
 
     showing = verb("show", show, "Show everything about one memory.")
     showing.add_argument("id", metavar="ID", help="the memory's id")
@@ -48,7 +48,9 @@ def add(grammar: Grammar) -> None:
     _narrowing(forgetting)
     forgetting.add_argument("--turn", help="what was made of this turn")
     forgetting.add_argument("--text", help="only those that contain these words")
-    forgetting.add_argument("--yes", action="store_true", help="do not ask")
+    forgetting.add_argument(
+        "--yes", action="store_true", help="do not ask; needed where no terminal is"
+    )
 
     counting = verb("stats", stats, "Count memories: kinds, scopes, strengths, vectors.")
     _narrowing(counting)
@@ -60,6 +62,7 @@ def _narrowing(parser: argparse.ArgumentParser) -> None:
         "--scope", action="append", metavar="KIND:ID", help="of this scope, such as user:anna"
     )
     group.add_argument("--user", help="of this user: the scope, and what was made in the sessions")
+    group.add_argument("--org", default="", help="the organization of that user")
     group.add_argument("--persona", help="of this persona")
     group.add_argument("--session", help="made in this session; for search, what it reads")
     group.add_argument("--type", action="append", metavar="TYPE", help="of this type")
@@ -70,6 +73,7 @@ def _which(context: Context) -> dict[str, Any]:
     return {
         "scopes": args.scope,
         "user_id": args.user,
+        "org": args.org,
         "persona": args.persona,
         "session_id": args.session,
     }
@@ -103,7 +107,7 @@ async def list_memories(context: Context) -> int:
 async def search(context: Context) -> int:
     """Search as a recall does; without a place in the user's own memory."""
     which = _which(context)
-    if all(value is None for value in which.values()):
+    if all(value is None for name, value in which.items() if name != "org"):
         which["user_id"] = context.user
     client = await connected(context)
     async with patience(context, client):
@@ -135,7 +139,7 @@ async def show(context: Context) -> int:
 
 
 async def forget(context: Context) -> int:
-    """Erase memories, after asking where somebody can answer."""
+    """Erase memories, after asking; where nobody can answer only with ``--yes``."""
     args = context.args
     which = {
         **_which(context),
@@ -144,13 +148,15 @@ async def forget(context: Context) -> int:
         "types": args.type,
         "text": args.text,
     }
-    if all(which[name] is None for name in which if name not in ("types", "text")):
+    if all(which[name] is None for name in which if name not in ("org", "types", "text")):
         raise ValidationError(
             "forget does not say which memories; name ids, --turn, --session, --user, --scope or "
             "--persona."
         )
+    if not args.yes and not sys.stdin.isatty():
+        raise UsageError("Nobody can be asked whether to erase them; add --yes to do it.")
     client = await connected(context)
-    if not args.yes and sys.stdin.isatty() and not await _agreed(context, client, which):
+    if not args.yes and not await _agreed(context, client, which):
         context.output.note("Nothing was erased.")
         return ExitCode.INTERRUPTED
     async with patience(context, client):
@@ -162,6 +168,7 @@ async def forget(context: Context) -> int:
             f"Erased {erased['traces']} memories, {erased['derived']} made of them, "
             f"{erased['vectors']} vectors, {erased['links']} links, and what {erased['contexts']} "
             "turns were shown of them."
+            + (f" Forgot {erased['learned']} learned changes." if "learned" in erased else "")
         )
     return ExitCode.OK
 

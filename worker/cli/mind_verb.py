@@ -13,7 +13,7 @@ from ...personas.errors import SessionNotFoundError
 from ...workflows.mind_calls import MindShown
 from ...workflows.trace import TraceEntry
 from ..session import Session
-from .arguments import Context, Grammar
+from .arguments import Context, Grammar, at_least
 from .connecting import connected, is_open, opened, patience
 from .exit_codes import ExitCode
 from .mood_plot import MoodPoint, check_plotting, write_plot
@@ -32,7 +32,7 @@ def add(grammar: Grammar) -> None:
         "--plot", type=Path, metavar="FILE", help="write the mood over the turns as an image"
     )
     parser.add_argument(
-        "--limit", type=int, default=CHANGES, help=f"at most so many changes ({CHANGES})"
+        "--limit", type=at_least(0), default=CHANGES, help=f"at most so many changes ({CHANGES})"
     )
 
 

@@ -15,8 +15,11 @@ from rich.text import Text
 from ...personas.errors import GMIError
 from ...personas.messages import Usage
 
-# What a terminal would obey: a model's text must not move the cursor or set the title.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What a terminal would obey: a model's text must not move the cursor, set the title or turn the
+# direction of writing around. Halves of surrogate pairs cannot be printed at all.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 class Output:
@@ -33,7 +36,7 @@ class Output:
 
     def json(self, value: Any) -> None:
         """Print a JSON value on one line."""
-        print(json.dumps(value, ensure_ascii=False), flush=True)
+        print(_json(value), flush=True)
 
     def document(self, value: Any) -> None:
         """Print a JSON value for whoever reads: indented in a terminal, else on one line."""
@@ -55,7 +58,7 @@ class Output:
         """Tell about an error."""
         if self.as_json:
             shown = {"code": error.code, "message": error.message, "details": error.details}
-            print(json.dumps({"error": shown}, ensure_ascii=False, default=str), file=sys.stderr)
+            print(_json({"error": shown}), file=sys.stderr)
         else:
             print(f"error: {error.code}: {printable(error.message)}", file=sys.stderr)
 
@@ -75,8 +78,17 @@ class Output:
 
 
 def printable(text: str) -> str:
-    """The text without control characters other than line feeds and tabs."""
+    """The text without control characters, but with line feeds and tabs.
+
+    Those that set the direction of writing are such characters too.
+    """
     return _CONTROL.sub("", text)
+
+
+def _json(value: Any) -> str:
+    """A JSON value; what a terminal would obey is written as an escape, which is the same value."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def one_line(text: str) -> str:

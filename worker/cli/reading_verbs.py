@@ -6,7 +6,7 @@ from ...personas.errors import ConfigurationError
 from ...workflows.search_attributes import PERSONA, STATUS, USER
 from ...workflows.trace import TraceEntry
 from ..client import SessionInfo
-from .arguments import Context, Grammar
+from .arguments import Context, Grammar, at_least
 from .connecting import connected, is_open, opened, patience
 from .exit_codes import ExitCode
 from .output import shortened, spent
@@ -15,10 +15,10 @@ from .output import shortened, spent
 def add(grammar: Grammar) -> None:
     """Add the verbs."""
     turns_parser = grammar.session_verb("turns", turns, "List a session's turns.")
-    turns_parser.add_argument("--limit", type=int, default=0, help="only the last ones")
+    turns_parser.add_argument("--limit", type=at_least(0), default=0, help="only the last ones")
     trace_parser = grammar.session_verb("trace", trace, "Show what a session did and why.")
     trace_parser.add_argument("--turn", help="only this turn's entries")
-    trace_parser.add_argument("--limit", type=int, default=0, help="only the last ones")
+    trace_parser.add_argument("--limit", type=at_least(0), default=0, help="only the last ones")
     trace_parser.add_argument(
         "--full", action="store_true", help="whole messages and details; without, … marks a cut"
     )
@@ -27,7 +27,7 @@ def add(grammar: Grammar) -> None:
     list_parser.add_argument("--persona", help="only this persona's")
     list_parser.add_argument("--user", help="only this user's")
     list_parser.add_argument("--all", action="store_true", help="closed ones too")
-    list_parser.add_argument("--limit", type=int, default=100, help="at most so many (100)")
+    list_parser.add_argument("--limit", type=at_least(1), default=100, help="at most so many (100)")
 
 
 async def turns(context: Context) -> int:

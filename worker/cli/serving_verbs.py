@@ -13,13 +13,17 @@ import threading
 from typing import Any
 
 from ...personas.loader import load_catalog
+from ..dev_server import HOST
 from ..run import run_worker
 from ..settings import DATA_DIRECTORY
 from .answering import NO_KEY, answering
 from .arguments import Context, Grammar
-from .connecting import configured_namespace, connected
+from .connecting import configured_namespace, connected, polling_workers
 from .exit_codes import ExitCode
 from .local import Local
+
+DEFAULT_ADDRESS = f"{HOST}:7233"
+"""Where programs look for a server unless they are told."""
 
 OWNED_SHUTDOWN_SECONDS = 5.0
 """A person who ends a chat does not wait for a running reply; the next start goes on with it."""
@@ -107,14 +111,17 @@ async def _tell(context: Context, local: Local) -> None:
     out, settings, place = context.output, context.settings, local.server.place
     catalog = await load_catalog(directory=settings.personas, default_id=settings.default_persona)
     who = await answering(settings, catalog)
+    others = await _other_workers(context, local)
     store = make_url(settings.database_url).render_as_string(hide_password=True)
     if out.as_json:
         out.json(
             {
                 "address": place.address,
+                "taken_port": local.server.taken_port,
                 "ui": place.ui,
                 "task_queue": settings.task_queue,
                 "worker_pid": local.worker_pid,
+                "other_workers": others,
                 "log": str(local.log),
                 "store": store,
                 "persona": who.persona,
@@ -125,6 +132,9 @@ async def _tell(context: Context, local: Local) -> None:
         )
         return
     running = "" if local.server.owned else " (it was running already)"
+    taken = local.server.taken_port
+    if taken is not None:
+        running = f" (another program has port {taken})"
     stand_in = " (the stand-in, no model)" if who.offline else ""
     out.text(f"Temporal  {place.address}{running}")
     out.text(f"UI        {place.ui}")
@@ -133,6 +143,15 @@ async def _tell(context: Context, local: Local) -> None:
     out.text(f"Store     {store}")
     out.text(f"Persona   {who.persona}{who.name and f' ({who.name})'}")
     out.text(f"Model     {who.model or 'none'}{stand_in}")
+    if place.address != DEFAULT_ADDRESS:
+        out.text(f"export TEMPORAL_ADDRESS={place.address}")
+        out.note("The line above is for programs that are started elsewhere.")
+    if others:
+        out.note(
+            f"A worker with settings of its own serves the task queue {settings.task_queue} "
+            f"already ({', '.join(others)}): either may answer. End one of them, or give this one "
+            "another --task-queue."
+        )
     if who.problem is not None:
         out.note(f"Turns of the default persona will fail: {who.problem.rstrip('.')}.")
     if who.offline:
@@ -141,6 +160,13 @@ async def _tell(context: Context, local: Local) -> None:
         f"`gmi chat` in another terminal talks to it. Ctrl-C ends it; the data stay in "
         f"{DATA_DIRECTORY}/."
     )
+
+
+async def _other_workers(context: Context, local: Local) -> list[str]:
+    """Identities of the workers that serve the queue beside the one that was started here."""
+    client = await connected(context, local.server.place.address)
+    own = f"{local.worker_pid}@"
+    return [name for name in await polling_workers(client) if not name.startswith(own)]
 
 
 def _stop_with_owner(stop: asyncio.Event) -> None:

@@ -13,7 +13,8 @@ from ....personas.memory import PersonaDrift
 from ..ranges import affect_within, arousal_share
 from ..traces import Trace
 
-MIN_SCORE = 0.3
+MIN_SHARE = 0.3
+HIGH_AROUSAL = 0.6
 MAX_PROPOSALS = 2
 
 
@@ -38,7 +39,8 @@ def proposals(traces: Sequence[Trace], settings: PersonaDrift) -> list[Proposal]
     """The changes that these memories suggest, at most two, the strongest first.
 
     Many conflicts make less agreeable, many pleasant excitements more extraverted, a life of high
-    arousal more emotional, a calm one more conscientious.
+    arousal more emotional, a calm one more conscientious: where the share of such memories is above
+    0.3, or the mean arousal, from 0 to 1, above 0.6.
 
     Args:
         traces: What was lived through.
@@ -54,17 +56,17 @@ def proposals(traces: Sequence[Trace], settings: PersonaDrift) -> list[Proposal]
     felt = [(affect.valence, arousal_share(affect.arousal)) for affect in lived]
     conflict = sum(valence < -0.3 and awake > 0.4 for valence, awake in felt) / count
     pleasant = sum(valence > 0.3 and awake > 0.3 for valence, awake in felt) / count
-    calm = sum(abs(valence) <= 0.3 and awake <= 0.3 for valence, awake in felt) / count
+    calm = sum(abs(valence) < 0.3 and awake < 0.3 for valence, awake in felt) / count
     arousal = sum(awake for _, awake in felt) / count
     suggested = [
-        ("agreeableness", -1.0, conflict),
-        ("extraversion", 1.0, pleasant),
-        ("emotionality", 1.0, arousal - 0.5 if arousal > 0.6 else 0.0),
-        ("conscientiousness", 1.0, 0.5 * calm),
+        ("agreeableness", -conflict if conflict > MIN_SHARE else 0.0),
+        ("extraversion", pleasant if pleasant > MIN_SHARE else 0.0),
+        ("emotionality", arousal - 0.5 if arousal > HIGH_AROUSAL else 0.0),
+        ("conscientiousness", 0.5 * calm if calm > MIN_SHARE else 0.0),
     ]
     confidence = min(1.0, 0.3 + 0.7 * count / 50)
-    found = sorted((row for row in suggested if row[2] > MIN_SCORE), key=lambda row: -row[2])
+    found = sorted((row for row in suggested if row[1]), key=lambda row: -abs(row[1]))
     return [
-        Proposal(trait, round(sign * score * settings.max_delta * confidence, 3), confidence, count)
-        for trait, sign, score in found[:MAX_PROPOSALS]
+        Proposal(trait, round(score * settings.max_delta * confidence, 3), confidence, count)
+        for trait, score in found[:MAX_PROPOSALS]
     ]

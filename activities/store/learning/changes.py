@@ -97,7 +97,8 @@ def forget(conn: Connection, user_id: str, namespace: str | None) -> int:
     mine = _c.user_id == user_id
     if namespace is not None:
         theirs = theirs.where(sessions.c.org == namespace)
-        mine = and_(mine, _c.namespace == namespace)
+        # A persona may name a namespace of its own, which is no organization.
+        mine = and_(mine, or_(_c.namespace == namespace, _c.session.in_(theirs)))
     own = and_(_c.agent == "", _c.session.in_(theirs))
     conn.execute(delete(run_steps).where(run_steps.c.session.in_(theirs)))
     return conn.execute(delete(self_changes).where(or_(mine, own))).rowcount

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, select, update
 
-from ...memory.clusters import NAME
-from ...memory.traces import Scope, Trace
-from .tables import consolidations
+from ...memory.traces import Scope
+from .tables import consolidations, traces
 
 
-def forget_clusters(conn: Connection, gone: Iterable[Trace]) -> None:
-    """Drop the clusters that erased traces belonged to: their centres were made of them.
+def forget_clusters(conn: Connection, lost: Mapping[Scope, Collection[str]]) -> None:
+    """Drop clusters of erased traces, by scope: their centres were made of them.
 
     What else belongs to such a cluster is grouped anew by the next consolidation.
     """
-    lost: dict[Scope, set[str]] = {}
-    for trace in gone:
-        cluster = (trace.mechanisms.get(NAME) or {}).get("cluster")
-        if cluster is not None:
-            lost.setdefault(trace.scope, set()).add(cluster)
     for scope, ids in lost.items():
-        here = (consolidations.c.scope == scope.kind) & (consolidations.c.scope_id == scope.id)
+        here = _in(scope)
         for row in conn.execute(select(consolidations).where(here)).all():
             kept = [c for c in row.data.get("clusters", []) if c["id"] not in ids]
             conn.execute(
@@ -30,3 +24,21 @@ def forget_clusters(conn: Connection, gone: Iterable[Trace]) -> None:
                 .where(here, consolidations.c.persona_id == row.persona_id)
                 .values(data={**row.data, "clusters": kept})
             )
+
+
+def drop_empty(conn: Connection, scopes: Collection[Scope]) -> None:
+    """Drop what consolidations kept of scopes in which a persona has no trace left.
+
+    A centre outlives the traces that were pruned and deleted long ago; not the last of them.
+    """
+    left = exists().where(
+        traces.c.persona_id == consolidations.c.persona_id,
+        traces.c.scope == consolidations.c.scope,
+        traces.c.scope_id == consolidations.c.scope_id,
+    )
+    for scope in sorted(scopes):
+        conn.execute(delete(consolidations).where(_in(scope), ~left))
+
+
+def _in(scope: Scope) -> ColumnElement[bool]:
+    return (consolidations.c.scope == scope.kind) & (consolidations.c.scope_id == scope.id)

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, and_, false, func, or_, select, tuple_
+from sqlalchemy import (
+    Connection,
+    Select,
+    and_,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
 
+from ....workflows.memory import user_scope_id
 from ...memory.store import Find, Link, ScopeChanges, Vector
 from ...memory.traces import Scope, Trace
-from ..tables import sessions
-from .rows import trace_of
+from ..tables import FreeText, sessions
+from .rows import TRACE_COLUMNS, folded, trace_of
 from .tables import consolidations, edges, scopes, traces, vectors
 
 S = TypeVar("S", bound=Select[*tuple[Any, ...]])
@@ -45,7 +56,9 @@ def changes(conn: Connection, scope: Scope, since: int, model: str | None) -> Sc
         return ScopeChanges(0, since > 0, [], {})
     whole = since < row.erased_version
     new = mine if whole else and_(mine, traces.c.version > since)
-    found = [trace_of(r) for r in conn.execute(select(traces).where(new).order_by(traces.c.id))]
+    found = [
+        trace_of(r) for r in conn.execute(select(*TRACE_COLUMNS).where(new).order_by(traces.c.id))
+    ]
     held: dict[str, Vector] = {}
     if model is not None:
         query = (
@@ -68,9 +81,10 @@ def links(conn: Connection, ids: Sequence[str]) -> list[Link]:
     return list(found.values())
 
 
-def sessions_of(user_id: str) -> Select[tuple[str]]:
+def sessions_of(user_id: str, org: str) -> Select[tuple[str]]:
     """The keys of a user's sessions."""
-    return select(sessions.c.session).where(sessions.c.user_id == user_id)
+    mine = and_(sessions.c.user_id == user_id, sessions.c.org == org)
+    return select(sessions.c.session).where(mine)
 
 
 def matching(query: S, wanted: Find) -> S:
@@ -80,8 +94,10 @@ def matching(query: S, wanted: Find) -> S:
         inside = tuple_(traces.c.scope, traces.c.scope_id).in_(pairs) if pairs else false()
         query = query.where(inside)
     if wanted.user_id is not None:
-        own = and_(traces.c.scope == "user", traces.c.scope_id == wanted.user_id)
-        query = query.where(or_(own, traces.c.session.in_(sessions_of(wanted.user_id))))
+        scope_id = user_scope_id(wanted.user_id, wanted.org)
+        own = and_(traces.c.scope == "user", traces.c.scope_id == scope_id)
+        theirs = sessions_of(wanted.user_id, wanted.org)
+        query = query.where(or_(own, traces.c.session.in_(theirs)))
     if wanted.persona_id is not None:
         query = query.where(traces.c.persona_id == wanted.persona_id)
     if wanted.session is not None:
@@ -95,9 +111,9 @@ def matching(query: S, wanted: Find) -> S:
     if wanted.roles is not None:
         query = query.where(traces.c.role.in_(list(wanted.roles)))
     if wanted.text is not None:
-        query = query.where(
-            func.lower(traces.c.content).contains(wanted.text.lower(), autoescape=True)
-        )
+        # Without a pattern, since SQLite refuses long ones.
+        words = literal(folded(wanted.text), FreeText)
+        query = query.where(func.replace(traces.c.folded, words, "") != traces.c.folded)
     if not wanted.faded:
         query = query.where(traces.c.active)
     return query
@@ -105,7 +121,7 @@ def matching(query: S, wanted: Find) -> S:
 
 def find(conn: Connection, wanted: Find) -> list[Trace]:
     """Traces, the newest first."""
-    query = matching(select(traces), wanted)
+    query = matching(select(*TRACE_COLUMNS), wanted)
     if wanted.before is not None:
         query = query.where(tuple_(traces.c.created_at, traces.c.id) < tuple_(*wanted.before))
     query = query.order_by(traces.c.created_at.desc(), traces.c.id.desc()).limit(wanted.limit)
@@ -160,11 +176,15 @@ def scopes_of(conn: Connection, persona_id: str) -> list[Scope]:
     return [Scope(row.scope, row.scope_id) for row in rows]
 
 
-def without_vector(conn: Connection, model: str, scope: Scope, limit: int) -> list[Trace]:
-    """Active traces that have no vector of this model."""
+def without_vector(
+    conn: Connection, model: str, scope: Scope, limit: int, dimension: int | None = None
+) -> list[Trace]:
+    """Active traces that have no vector of this model, or none of its size."""
     has = select(vectors.c.trace).where(vectors.c.trace == traces.c.id, vectors.c.model == model)
+    if dimension is not None:
+        has = has.where(vectors.c.dim == dimension)
     query = (
-        select(traces)
+        select(*TRACE_COLUMNS)
         .where(
             traces.c.scope == scope.kind,
             traces.c.scope_id == scope.id,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any
+from unicodedata import normalize
 
 from sqlalchemy import Connection, Row, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -48,6 +50,14 @@ PLAIN = (
     "version",
 )
 
+TRACE_COLUMNS = [column for column in traces.columns if column.name != "folded"]
+"""What a trace is read from."""
+
+
+def folded(text: str) -> str:
+    """A text without its case, and with each accented letter written in one way."""
+    return normalize("NFC", normalize("NFD", text).casefold())
+
 
 def trace_of(row: Row[Any]) -> Trace:
     """The trace in a row of ``traces``."""
@@ -67,6 +77,7 @@ def values_of(trace: Trace) -> Values:
         **{name: getattr(trace, name) for name in PLAIN},
         "scope": trace.scope.kind,
         "scope_id": trace.scope.id,
+        "folded": folded(trace.content),
         "tags": list(trace.tags),
         "entities": list(trace.entities),
         "v": trace.affect.valence,
@@ -160,11 +171,33 @@ def load(conn: Connection, ids: list[str], *, lock: bool = False) -> dict[str, T
     found: dict[str, Trace] = {}
     for start in range(0, len(ids), 500):
         query = (
-            select(traces).where(traces.c.id.in_(ids[start : start + 500])).order_by(traces.c.id)
+            select(*TRACE_COLUMNS)
+            .where(traces.c.id.in_(ids[start : start + 500]))
+            .order_by(traces.c.id)
         )
         if lock and conn.dialect.name != "sqlite":
             query = query.with_for_update()
         found |= {row.id: trace_of(row) for row in conn.execute(query)}
+    return found
+
+
+def lock_traces(conn: Connection, ids: Collection[str], *, sharing: bool = False) -> set[str]:
+    """Keep traces as they are until the transaction ends; returns those that stand.
+
+    Args:
+        conn: In a transaction; on SQLite it has the whole file already.
+        ids: Of the traces.
+        sharing: Only let nobody erase them; others may hold them in the same way.
+    """
+    found: set[str] = set()
+    # In one order for everybody, so that two never wait for each other.
+    wanted = sorted(ids)
+    for start in range(0, len(wanted), 500):
+        part = wanted[start : start + 500]
+        query = select(traces.c.id).where(traces.c.id.in_(part)).order_by(traces.c.id)
+        if conn.dialect.name != "sqlite":
+            query = query.with_for_update(read=sharing, key_share=sharing)
+        found |= set(conn.execute(query).scalars())
     return found
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ....workflows.steps import At
 from ...memory.store import Erased, Find, FinishedTurn, Link, ScopeChanges, Vector, Writing
 from ...memory.traces import Scope, Trace
 from ..engine import Database
-from . import erasing, finding, turns, writes
+from ..minds import forget_words
+from . import contexts, erasing, finding, turns, writes
 
 
 class SQLMemoryStore:
@@ -34,13 +36,15 @@ class SQLMemoryStore:
         """See :meth:`MemoryStore.links`."""
         return await self._db.read(lambda conn: finding.links(conn, ids))
 
-    async def keep_context(self, at: At, attempt: int, data: dict[str, Any]) -> dict[str, Any]:
+    async def keep_context(
+        self, at: At, attempt: int, data: dict[str, Any]
+    ) -> dict[str, Any] | None:
         """See :meth:`MemoryStore.keep_context`."""
-        return await self._db.write(lambda conn: writes.keep_context(conn, at, attempt, data))
+        return await self._db.write(lambda conn: contexts.keep_context(conn, at, attempt, data))
 
     async def context(self, session: str, turn: str) -> dict[str, Any] | None:
         """See :meth:`MemoryStore.context`."""
-        return await self._db.read(lambda conn: writes.get_context(conn, session, turn))
+        return await self._db.read(lambda conn: contexts.get_context(conn, session, turn))
 
     async def finished_turn(self, session: str, turn: str) -> FinishedTurn | None:
         """See :meth:`MemoryStore.finished_turn`."""
@@ -68,15 +72,40 @@ class SQLMemoryStore:
 
     async def erase(self, wanted: Find, now: float = 0.0) -> Erased:
         """See :meth:`MemoryStore.erase`."""
-        return await self._db.write(lambda conn: erasing.erase(conn, wanted, now))
+        begun = await self._db.write(lambda conn: erasing.begin(conn, wanted, now))
+        erased = await self._erase(begun.ids, now) if begun.ids else begun.erased
+        for key, gone in begun.minds.items():
+            await self._db.write(partial(forget_words, session=key, turns=gone))
+        return erased
+
+    async def _erase(self, ids: Sequence[str], now: float) -> Erased:
+        """Erase many traces, the texts that show them first: each of those once."""
+        every = set(ids)
+        places = await self._db.read(lambda conn: contexts.showing(conn, ids))
+        emptied = 0
+        for start in range(0, len(places), erasing.BATCH):
+            part = places[start : start + erasing.BATCH]
+            emptied += await self._db.write(partial(contexts.empty, places=part, ids=every))
+        erased = Erased(0, 0, 0, 0, emptied)
+        for start in range(0, len(ids), erasing.BATCH):
+            batch = ids[start : start + erasing.BATCH]
+            done = await self._db.write(
+                partial(erasing.erase_ids, ids=batch, now=now, spared=every)
+            )
+            erased += done
+        return erased
 
     async def scopes_of(self, persona_id: str) -> list[Scope]:
         """See :meth:`MemoryStore.scopes_of`."""
         return await self._db.read(lambda conn: finding.scopes_of(conn, persona_id))
 
-    async def without_vector(self, model: str, scope: Scope, limit: int) -> list[Trace]:
+    async def without_vector(
+        self, model: str, scope: Scope, limit: int, dimension: int | None = None
+    ) -> list[Trace]:
         """See :meth:`MemoryStore.without_vector`."""
-        return await self._db.read(lambda conn: finding.without_vector(conn, model, scope, limit))
+        return await self._db.read(
+            lambda conn: finding.without_vector(conn, model, scope, limit, dimension)
+        )
 
     async def vectors(self, ids: Sequence[str], model: str) -> dict[str, Vector]:
         """See :meth:`MemoryStore.vectors`."""

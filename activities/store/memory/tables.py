@@ -54,6 +54,8 @@ traces = Table(
     # None leaves it to the source.
     Column("policy", JsonText),
     Column("content", FreeText, nullable=False),
+    # The content without its case, to look for words: databases differ in what they take for one.
+    Column("folded", FreeText, nullable=False),
     Column("tags", JsonText, nullable=False),
     Column("entities", JsonText, nullable=False),
     Column("v", Double, nullable=False),
@@ -122,6 +124,25 @@ contexts = Table(
     Column("data", JsonText, nullable=False),
     Column("fence", BigInteger, nullable=False),
     ForeignKeyConstraint(["session", "turn"], ["turns.session", "turns.turn"]),
+)
+
+# Which memories the texts of contexts show, so that an erasure finds them at once.
+shown = Table(
+    "shown",
+    metadata,
+    Column("trace", Text, primary_key=True),
+    Column("session", Text, primary_key=True),
+    Column("turn", Text, primary_key=True),
+    ForeignKeyConstraint(["session", "turn"], ["contexts.session", "contexts.turn"]),
+    Index("ix_shown_session_turn", "session", "turn"),
+)
+
+# Memories that somebody had erased: whatever makes them anew, they do not come back.
+forgotten = Table(
+    "forgotten",
+    metadata,
+    Column("trace", Text, primary_key=True),
+    Column("at", Double, nullable=False),
 )
 
 consolidations = Table(

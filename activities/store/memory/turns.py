@@ -10,7 +10,7 @@ from ....personas.messages import Message
 from ....workflows.turns import FINAL_STATUSES
 from ...memory.store import FinishedTurn
 from ..tables import messages, turns
-from .writes import get_context
+from .contexts import get_context
 
 
 def finished_turn(conn: Connection, session: str, turn: str) -> FinishedTurn | None:
@@ -20,12 +20,16 @@ def finished_turn(conn: Connection, session: str, turn: str) -> FinishedTurn | N
     ).first()
     if row is None or row.status not in FINAL_STATUSES:
         return None
-    said, answered = _words(conn, session, turn)
+    said, answered = words_of(conn, session, turn)
     before = ""
     if row.parent is not None:
-        _, before = _words(conn, session, row.parent)
+        _, before = words_of(conn, session, row.parent)
     ended = row.ended_at or row.created_at
+    output = row.output or {}
+    perception = output.get("perception") or {}
     return FinishedTurn(
+        event=output.get("event"),
+        importance=float(perception.get("importance", 0.0)),
         session=session,
         turn=turn,
         kind=row.kind,
@@ -41,7 +45,8 @@ def finished_turn(conn: Connection, session: str, turn: str) -> FinishedTurn | N
     )
 
 
-def _words(conn: Connection, session: str, turn: str) -> tuple[str, str]:
+def words_of(conn: Connection, session: str, turn: str) -> tuple[str, str]:
+    """What the user and the assistant have said in a turn."""
     bodies: Sequence[str] = (
         conn.execute(
             select(messages.c.body)

@@ -1,19 +1,20 @@
-"""Writing memories: new traces, changes to those that stand, links, what a turn recalled."""
+"""Writing memories: new traces, changes to those that stand, and links."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from ....personas.errors import StaleWriteError
 from ....workflows.steps import At
 from ...memory.store import Link, Marker, Tidied, Vector, Writing
-from ...memory.traces import Scope
-from ..fences import epoch_of, fence, resolve_epoch
+from ...memory.traces import Scope, Trace
+from ..fences import resolve_epoch
 from .erasing import erase_ids
 from .finding import consolidated
+from .forgetting import buried
 from .rows import (
     add_traces,
     add_weight,
@@ -23,48 +24,21 @@ from .rows import (
     raise_weight,
     upsert_vector,
 )
-from .tables import applied, consolidations, contexts, edges, traces, vectors
-
-_context = select(contexts.c.data, contexts.c.fence).where(
-    contexts.c.session == bindparam("s"), contexts.c.turn == bindparam("t")
-)
-
-
-def keep_context(conn: Connection, at: At, attempt: int, data: dict[str, Any]) -> dict[str, Any]:
-    """Keep what a turn's prompts show, unless an attempt of the same step has kept its own."""
-    epoch = resolve_epoch(conn, at)
-    stamp = fence(epoch, at.counter, attempt)
-    found = conn.execute(_context, {"s": at.session, "t": at.turn}).first()
-    if found is None:
-        row = {"session": at.session, "turn": at.turn, "data": data, "fence": stamp}
-        conn.execute(insert(contexts), row)
-        return data
-    if epoch_of(found.fence) == epoch:
-        kept: dict[str, Any] = found.data
-        return kept
-    conn.execute(
-        update(contexts)
-        .where(contexts.c.session == at.session, contexts.c.turn == at.turn)
-        .values(data=data, fence=stamp)
-    )
-    return data
-
-
-def get_context(conn: Connection, session: str, turn: str) -> dict[str, Any] | None:
-    """What a turn's prompts show."""
-    found = conn.execute(_context, {"s": session, "t": turn}).first()
-    return None if found is None else found.data
+from .tables import applied, consolidations, edges, traces, vectors
 
 
 def write(conn: Connection, writing: Writing) -> bool:
-    """Write in the transaction of ``conn``; ``False`` when the marker stands already."""
+    """Write in the transaction of ``conn``; ``False`` when the marker stands already.
+
+    What was erased does not come back, and what a person corrected stays corrected: a reset makes
+    turns into memories again.
+    """
     if writing.marker is not None and not _mark(conn, writing.marker, writing.now):
         return False
     if writing.marker is not None and writing.replaces is not None:
         _replace(conn, writing.marker.at, *writing.replaces)
-    new = {trace.id: trace for trace in writing.new}
-    standing = [id_ for id_ in {*writing.touched, *writing.vectors} if id_ not in new]
-    wanted = {trace.scope for trace in new.values()} | _scopes(conn, standing)
+    standing = sorted({*writing.touched, *writing.vectors, *(t.id for t in writing.new)})
+    wanted = {trace.scope for trace in writing.new} | _scopes(conn, standing)
     if writing.tidied is not None:
         wanted.add(writing.tidied.scope)
     # Locks the scopes: from here on nobody else writes to them.
@@ -73,8 +47,20 @@ def write(conn: Connection, writing: Writing) -> bool:
         move_back(conn, wanted)
         return False
     seen = load(conn, standing, lock=True)
+    erased = buried(conn, [trace.id for trace in writing.new])
+    new = {t.id: t for t in writing.new if t.id not in erased and not _is_corrected(seen, t.id)}
+    if erased and not new and writing.marker is None and writing.change is None:
+        move_back(conn, wanted)
+        return False
     before = {id_: trace.content for id_, trace in seen.items()}
-    changed = {id_: trace for id_, trace in seen.items() if id_ in writing.vectors}
+    made = {id_: seen[id_].content for id_ in seen if id_ not in new}
+    made |= {id_: trace.content for id_, trace in new.items()}
+    given = {
+        id_: vector
+        for id_, vector in writing.vectors.items()
+        if id_ in made and writing.words.get(id_, made[id_]) == made[id_]
+    }
+    changed = {id_: trace for id_, trace in seen.items() if id_ in given and id_ not in new}
     if writing.change is not None:
         touched = {id_: seen[id_] for id_ in writing.touched if id_ in seen}
         changed |= {trace.id: trace for trace in writing.change(touched)}
@@ -86,8 +72,7 @@ def write(conn: Connection, writing: Writing) -> bool:
     move_back(conn, wanted - {trace.scope for trace in written})
     reworded = [id_ for id_, trace in changed.items() if trace.content != before.get(id_)]
     _drop_vectors(conn, [*new, *reworded])
-    present = new.keys() | seen.keys()
-    _add_vectors(conn, {id_: v for id_, v in writing.vectors.items() if id_ in present})
+    _add_vectors(conn, given)
     add_links(conn, writing.links)
     add_links(conn, writing.at_least, grow=False)
     _remove(conn, writing.removed)
@@ -141,13 +126,18 @@ def keep_consolidated(
     conn.execute(insert(consolidations), row | {"at": now, "data": data})
 
 
+def _is_corrected(standing: Mapping[str, Trace], id_: str) -> bool:
+    return id_ in standing and "corrected" in standing[id_].mechanisms
+
+
 def _is_tidied(conn: Connection, tidied: Tidied) -> bool:
     known = consolidated(conn, tidied.persona_id, tidied.scope)
     return known is not None and known.get("run") == tidied.run
 
 
 def _keep_tidied(conn: Connection, tidied: Tidied, now: float) -> None:
-    data = {**tidied.data(), "run": tidied.run}
+    standing = consolidated(conn, tidied.persona_id, tidied.scope)
+    data = {**tidied.data(standing), "run": tidied.run}
     keep_consolidated(conn, tidied.persona_id, tidied.scope, now, data)
 
 
@@ -197,7 +187,7 @@ def _replace(conn: Connection, at: At, branch: str, depth: int) -> None:
     ).scalars()
     ids = list(gone)
     if ids:
-        erase_ids(conn, ids)
+        erase_ids(conn, ids, None)
 
 
 def _scopes(conn: Connection, ids: Sequence[str]) -> set[Scope]:

@@ -103,6 +103,7 @@ class Life:
         now: float = NOW,
         recalled: Recollection | None = None,
         mood: Affect | None = None,
+        patient: bool = True,
     ) -> EncodedTurn:
         """A turn that ends and is encoded, with the effects of what it recalled."""
         self.depth += 1
@@ -137,7 +138,7 @@ class Life:
             run="run",
         )
         moment = Moment(self.scaled, self.traits, mood or Affect())
-        return await self.encoder.encode(at, finished, self.owner, moment)
+        return await self.encoder.encode(at, finished, self.owner, moment, patient=patient)
 
     async def recalls(self, text: str, *, now: float = NOW, **changes: Any) -> Recollection:
         query = RecallQuery(

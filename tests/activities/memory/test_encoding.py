@@ -139,10 +139,49 @@ def test_words_show_what_calls_for_attention(row: dict[str, Any]) -> None:
         ("I was so angry", "emotion"),
         ("I discovered a bakery", "novelty"),
         ("He lied to all of us", "ethics"),
+        ("We ask for transparency", "ethics"),
+        ("No, it is on Friday", "contradiction"),
+        ("It is fine. No, take the other", "contradiction"),
+        ("In fact it was Friday", "contradiction"),
+        ("That was a mistake", "contradiction"),
+        ("The date was corrected", "contradiction"),
+        ("However, that isn’t the date", "contradiction"),
+        ("He was never there, actually", "contradiction"),
+        ("Actually the number is wrong", "contradiction"),
+        ("First, boil the water", "procedure"),
+        ("Then, wait", "procedure"),
+        ("and finally, drink it", "procedure"),
+        ("See step-2 for the wires", "procedure"),
+        ("Call me when you are there", "social"),
+        ("Let's discuss this on Monday", "social"),
+        ("Let us discuss this", "social"),
+        ("They told Ann about it", "social"),
+        ("I asked about the plants and him", "social"),
+        ("I am sorry", "emotion"),
+        ("what a day 😡", "emotion"),
+        ("❤️", "emotion"),
+        ("A unique stamp", "novelty"),
     ],
 )
 def test_more_sentences_show_what_they_are_about(text: str, feature: str) -> None:
     assert getattr(attention_features(text), feature)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Actually, tea is on the table",
+        "However, the bus came at ten",
+        "The bus is not here. Actually it is",
+        "There is no one in the garden",
+        "They bloom in May and I water them",
+        "He has a blue car",
+        "Then the first bus came, and the last",
+        "🍰 and 🚗",
+    ],
+)
+def test_words_that_only_count_beside_others_do_not_count_alone(text: str) -> None:
+    assert attention_features(text) == Features()
 
 
 @pytest.mark.parametrize("text", ["renewal", "unhappyish", "Sheffield", "steps", "injustices"])

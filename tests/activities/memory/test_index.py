@@ -12,7 +12,6 @@ import pytest
 from gmi.activities.memory.candidates import find_candidates
 from gmi.activities.memory.index import ScopeIndex, SearchFilter
 from gmi.activities.memory.traces import Affect, Scope, Trace
-from gmi.personas.errors import ValidationError
 
 KIM = Scope("user", "kim")
 
@@ -160,11 +159,32 @@ def test_a_filter_lets_through_what_it_says(wanted: SearchFilter, found: set[str
     assert seen(index, wanted) == found
 
 
-def test_vectors_of_another_size_are_refused() -> None:
+def test_a_vector_of_another_size_is_no_vector() -> None:
     index = ScopeIndex(KIM, "test:model")
     index.apply([trace("a"), trace("b")], {"a": [1.0, 0.0]})
-    with pytest.raises(ValidationError, match="test:model"):
-        index.apply([], {"b": [1.0, 0.0, 0.0]})
+    index.apply([], {"b": [1.0, 0.0, 0.0]})
+    assert (index.foreign, index.missing()) == ({"b"}, ["b"])
+    assert index.similarity([1.0, 0.0]).tolist() == [1.0, 0.0]
+    index.apply([], {"b": [0.0, 1.0]})
+    assert (index.foreign, index.missing()) == (set(), [])
+    index.apply([], {"a": [1.0]})
+    assert (index.foreign, index.missing()) == ({"a"}, ["a"])
+    index.remove(["a"])
+    assert index.foreign == set()
+
+
+@pytest.mark.parametrize("broken", [[0.0, 0.0], [float("nan"), 1.0], [[1.0, 0.0]], []])
+def test_a_vector_that_cannot_be_used_is_no_vector(broken: list[float]) -> None:
+    index = ScopeIndex(KIM, "test:model")
+    index.apply([trace("a"), trace("b")], {"b": broken, "a": [1.0, 0.0]})
+    assert index.missing() == ["b"]
+
+
+def test_a_scope_with_a_known_size_takes_no_other_as_the_first() -> None:
+    index = ScopeIndex(KIM, "test:model", 2)
+    index.apply([trace("a"), trace("b")], {"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0]})
+    assert index.foreign == {"a"}
+    assert index.similarity([0.0, 1.0]).tolist() == [0.0, 1.0]
 
 
 def test_a_scope_without_a_model_takes_no_vectors() -> None:

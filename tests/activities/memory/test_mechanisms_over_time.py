@@ -245,6 +245,31 @@ def test_a_life_suggests_changes_of_character(row: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("others", "feeling", "expected"),
+    [
+        # Above 0.6 the mean arousal counts from 0.5 on, under it not at all.
+        (Affect(0.0, 0.4), Affect(0.0, 0.4), [("emotionality", 0.01)]),
+        (Affect(0.0, 0.18), Affect(0.0, 0.18), []),
+        # Above three in ten a share counts, a calm one by half; three in ten are too few.
+        (Affect(0.5, -0.6), Affect(0.0, -0.8), [("conscientiousness", 0.01)]),
+        (Affect(0.0, 0.0), Affect(-0.5, 0.2), [("agreeableness", -0.02)]),
+        (Affect(0.0, 0.0), Affect(0.5, 0.2), [("extraversion", 0.02)]),
+    ],
+)
+def test_a_large_enough_share_of_a_life_suggests_a_change(
+    others: Affect, feeling: Affect, expected: list[tuple[str, float]]
+) -> None:
+    def suggested(share: int) -> list[tuple[str, float]]:
+        affects = [feeling] * share + [others] * (50 - share)
+        lived = [trace(str(n), affect=affect) for n, affect in enumerate(affects)]
+        return [(p.trait, p.delta) for p in proposals(lived, PersonaDrift(enabled=True))]
+
+    assert suggested(20) == expected
+    if others != feeling:
+        assert suggested(15) == []
+
+
 def test_nothing_is_suggested_unless_it_is_asked_for() -> None:
     lived = [trace(str(n), affect=Affect(-0.9, 0.9)) for n in range(50)]
     assert proposals(lived, PersonaDrift()) == []

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gmi.activities.memory.spreading import Neighbours, activations, spread, strengthened
+from gmi.activities.memory.spreading import Neighbours, activations, spread
 from gmi.personas.errors import ValidationError
 from gmi.personas.memory import SpreadingSettings
 
@@ -66,18 +66,3 @@ def test_a_cycle_ends() -> None:
 def test_a_weight_that_is_not_finite_is_refused() -> None:
     with pytest.raises(ValidationError, match="weight"):
         spread(links({"a": [("b", math.nan)]}), ["a"], SETTINGS)
-
-
-def test_what_is_recalled_together_is_linked_more_strongly() -> None:
-    first = strengthened({}, ["c", "a", "b", "a"], 0.1)
-    assert first == {("a", "b"): 0.1, ("a", "c"): 0.1, ("b", "c"): 0.1}
-    second = strengthened({("a", "b"): 0.95, ("a", "c"): 0.1}, ["b", "a"], 0.1)
-    assert second == {("a", "b"): 1.0}
-    assert strengthened({}, ["a"], 0.1) == {}
-
-
-def test_a_new_link_carries_from_the_second_recall_on() -> None:
-    once = strengthened({}, ["a", "b"], 0.1)
-    twice = strengthened(once, ["a", "b"], 0.1)
-    assert spread(links({"a": [("b", once[("a", "b")])]}), ["a"], SETTINGS) == []
-    assert len(spread(links({"a": [("b", twice[("a", "b")])]}), ["a"], SETTINGS)) == 1

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import get_args
 
 import pytest
@@ -44,7 +45,7 @@ def test_what_a_source_may_be_used_for(
 
 def test_a_policy_of_its_own_stands_over_the_source() -> None:
     own = Policy(authorization=True, verify_after=5.0)
-    assert policy_of("external", own.dump()) == own
+    assert policy_of("external", asdict(own)) == own
     assert policy_of("external", {"fact_claim": True, "from a newer version": 1}).fact_claim
 
 

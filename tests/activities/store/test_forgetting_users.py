@@ -40,12 +40,16 @@ async def test_what_was_learned_of_a_user_goes_with_all_that_is_remembered(
         learned=learning,
     )
     part = await ActivityEnvironment().run(
-        port.care, Care(kind="forget", user_id=user, types=["episodic"], now=2000.0)
+        port.care, Care(kind="forget", user_id=user, org="acme", types=["episodic"], now=2000.0)
     )
     assert "learned" not in part.counts
     assert len(await learning.changes(holder)) == 1
+    other = await ActivityEnvironment().run(
+        port.care, Care(kind="forget", user_id=user, org="other", now=2000.0)
+    )
+    assert other.counts["learned"] == 0
     whole = await ActivityEnvironment().run(
-        port.care, Care(kind="forget", user_id=user, now=2000.0)
+        port.care, Care(kind="forget", user_id=user, org="acme", now=2000.0)
     )
     assert whole.counts["learned"] == 1
     assert await learning.changes(holder) == []

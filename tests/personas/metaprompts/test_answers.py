@@ -64,6 +64,39 @@ def test_words_count_in_any_case(mood: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "mood"),
+    [
+        ("helpful", "empathetic"),
+        ("Patient", "empathetic"),
+        ("careful", "analytical"),
+        ("engaging", "curious"),
+        ("playful", "creative"),
+        ("enthusiastic", "creative"),
+    ],
+)
+def test_a_word_that_stands_for_a_mood_is_taken_as_it(said: str, mood: str) -> None:
+    assert read({"updatedGmiMood": said}).mood == mood
+
+
+def test_a_word_that_stands_for_a_mood_that_is_not_allowed_is_refused() -> None:
+    form = answer_form(PRESETS[3])
+    told = {"adjustmentRationale": "r", "mitigationStrategy": "s"}
+    assert read(told | {"updatedGmiMood": "careful"}, form).mood == "analytical"
+    assert '"playful"' in problems(told | {"updatedGmiMood": "playful"}, form)
+
+
+@pytest.mark.parametrize(
+    ("said", "complexity"), [("low", "simple"), ("Medium", "moderate"), ("high", "complex")]
+)
+def test_other_words_of_a_complexity_are_taken_as_it(said: str, complexity: str) -> None:
+    assert read({"updatedTaskComplexity": said}).complexity == complexity
+    schema = {"properties": {"updatedTaskComplexity": {"enum": [said]}}}
+    form = answer_form(prompt(outputSchema=schema))
+    assert form.values == {"updatedTaskComplexity": (complexity,)}
+    assert read({"updatedTaskComplexity": said}, form).complexity == complexity
+
+
+@pytest.mark.parametrize(
     "said",
     [{}, {"updatedGmiMood": None}, {"updatedGmiMood": " "}, {"newMemoryImprints": []}],
 )
@@ -74,12 +107,14 @@ def test_an_answer_that_changes_nothing_is_an_empty_patch(said: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("updatedGmiMood", "patient"),
-        ("updatedGmiMood", "helpful"),
+        ("updatedGmiMood", "grumpy"),
+        ("updatedGmiMood", "low"),
         ("updatedGmiMood", 3),
         ("updatedGmiMood", ["focused"]),
         ("updatedUserSkillLevel", "wizard"),
-        ("updatedTaskComplexity", "medium"),
+        ("updatedUserSkillLevel", "medium"),
+        ("updatedTaskComplexity", "middling"),
+        ("updatedTaskComplexity", "helpful"),
         ("updatedTaskComplexity", True),
         ("adjustmentRationale", 1),
         ("newMemoryImprints", {"key": "k", "value": 1}),

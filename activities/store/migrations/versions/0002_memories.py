@@ -41,6 +41,7 @@ def upgrade() -> None:
         sa.Column("contradicted_by", sa.Text(), nullable=True),
         sa.Column("policy", sa.Text(), nullable=True),
         sa.Column("content", sa.Text(), nullable=False),
+        sa.Column("folded", sa.Text(), nullable=False),
         sa.Column("tags", sa.Text(), nullable=False),
         sa.Column("entities", sa.Text(), nullable=False),
         sa.Column("v", sa.Double(), nullable=False),
@@ -111,6 +112,23 @@ def upgrade() -> None:
         ),
     )
     op.create_table(
+        "shown",
+        sa.Column("trace", sa.Text(), nullable=False),
+        sa.Column("session", sa.Text(), nullable=False),
+        sa.Column("turn", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("trace", "session", "turn", name="pk_shown"),
+        sa.ForeignKeyConstraint(
+            ["session", "turn"], ["contexts.session", "contexts.turn"], name="fk_shown_contexts"
+        ),
+    )
+    op.create_index("ix_shown_session_turn", "shown", ["session", "turn"])
+    op.create_table(
+        "forgotten",
+        sa.Column("trace", sa.Text(), nullable=False),
+        sa.Column("at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("trace", name="pk_forgotten"),
+    )
+    op.create_table(
         "consolidations",
         sa.Column("persona_id", sa.Text(), nullable=False),
         sa.Column("scope", sa.Text(), nullable=False),
@@ -125,6 +143,8 @@ def downgrade() -> None:
     """Drop them."""
     for table in (
         "consolidations",
+        "forgotten",
+        "shown",
         "contexts",
         "applied",
         "edges",

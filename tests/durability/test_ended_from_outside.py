@@ -1,0 +1,105 @@
+"""A session whose workflow was terminated goes on with the mind and the memories of the store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gmi.activities.memory.store import Find
+from gmi.activities.memory.traces import Scope
+from gmi.activities.store import open_store
+from gmi.activities.store.memory.sql import SQLMemoryStore
+
+from ..conftest import MakeStage, Stage
+from ..support.scripted_model import Barrier, Text
+
+PERSONA = {
+    "id": "steady",
+    "name": "Steady",
+    "description": "For tests.",
+    "version": "1.0.0",
+    "baseSystemPrompt": "BASE",
+    "personalityTraits": {"openness": 0.5, "emotionality": 0.7},
+    "emotionConfig": {"enabled": True},
+    "memoryConfig": {"enabled": True, "cognitiveMechanisms": {}},
+    "sentimentTracking": {"enabled": True},
+}
+ANGRY = "This is terrible and I hate it, nothing works, what an awful mess"
+EMBEDDING = "openai:word-vectors"
+
+
+@pytest.fixture
+def personas(tmp_path: Path) -> Path:
+    folder = tmp_path / "personas"
+    folder.mkdir()
+    (folder / "steady.json").write_text(json.dumps(PERSONA))
+    return folder
+
+
+async def steady(make_stage: MakeStage, folder: Path, **environ: str) -> Stage:
+    stage = await make_stage(GMI_PERSONAS=str(folder), DEFAULT_PERSONA_ID="steady", **environ)
+    for words in ("first", "second", "third", ANGRY):
+        stage.model.on(words, Text("Well."))
+    return stage
+
+
+async def said(stage: Stage) -> list[str]:
+    """What the user is remembered to have said, in order of time."""
+    async with open_store(stage.database_url) as store:
+        memories = SQLMemoryStore(store.database)
+        found = await memories.find(Find(scopes=[Scope("user", "kim")], faded=True))
+    return [trace.content for trace in reversed(found)]
+
+
+async def test_traits_feelings_and_counts_are_there_after_a_termination(
+    make_stage: MakeStage, personas: Path
+) -> None:
+    stage = await steady(make_stage, personas)
+    session = stage.session()
+    await session.set_personality_trait("openness", 0.9)
+    await session.perceive("The roof falls in", appraisal={"goal_congruence": -1.0})
+    await session.send(ANGRY)
+    await session.settle()
+    before = await session.mind()
+    handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
+    await handle.terminate("by an operator")
+    await session.initialize()
+    after = await session.mind()
+    assert (after.traits, after.sentiment) == (before.traits, before.sentiment)
+    assert after.traits["openness"] == 0.9
+    assert after.sentiment["frustration"] == 1
+    assert after.emotion is not None
+    assert after.emotion["felt"]["valence"] < 0
+    await session.send("second")
+    assert (await session.mind()).traits["openness"] == 0.9
+
+
+async def test_turns_that_were_not_remembered_yet_are_remembered_once(
+    make_stage: MakeStage, personas: Path
+) -> None:
+    stage = await steady(make_stage, personas, GMI_EMBEDDING_MODEL=EMBEDDING)
+    session = stage.session()
+    await session.send("first things")
+    await session.settle()
+    stage.model.on_embedding("second", Barrier("embedding"))
+    await session.send("second helpings")
+    await stage.model.reached("embedding")
+    handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
+    await handle.terminate("by an operator")
+    stage.workers[0].kill()
+    stage.model.open("embedding")
+    await stage.worker()
+    await session.send("third time")
+    await session.settle()
+    assert sorted(await said(stage)) == ["first things", "second helpings", "third time"]
+    # Ended once more: nothing is left to do.
+    await stage.client.temporal.get_workflow_handle(session.workflow_id).terminate("again")
+    await session.initialize()
+    await session.settle()
+    assert sorted(await said(stage)) == ["first things", "second helpings", "third time"]
+    history = await stage.client.temporal.get_workflow_handle(session.workflow_id).fetch_history()
+    done = [e.activity_task_scheduled_event_attributes.activity_type.name for e in history.events]
+    assert "gmi.store.open_session" in done
+    assert "gmi.memory.encode" not in done
