@@ -55,6 +55,14 @@ async def count(
     ]
     for row in rows:
         progress.beside = progress.beside + row.usage
+    progress.unwritten += rows
     # Counted first: a store that is down is asked again by the next attempt, not the model.
     progress.beat()
-    await store.record_usage(request.at, rows)
+    await write(store, request, progress)
+
+
+async def write(store: Store, request: RunStep, progress: Progress) -> None:
+    """Record in the ledger what it may not have yet; writing a row twice changes nothing."""
+    if progress.unwritten:
+        await store.record_usage(request.at, progress.unwritten)
+        progress.unwritten = []

@@ -12,6 +12,7 @@ from ..workflows.model_calls import CallResult, ModelCall
 from ..workflows.ports import ModelPort, implements
 from ..workflows.steps import RunStep, StepResult
 from .asking import Asker
+from .beside import write
 from .catalog import Catalog
 from .chunk_sender import Send, send_to_session
 from .content import ContentLoader
@@ -84,6 +85,7 @@ class ModelActivities(ModelPort):
             async with beating(progress.beat):
                 attempt = StepAttempt(self._parts, request, progress, info.attempt)
                 try:
+                    await write(self._parts.store, request, progress)
                     return await attempt.run()
                 except GMIError as error:
                     attempt.refuse(error)

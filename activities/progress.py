@@ -15,6 +15,7 @@ from temporalio import activity
 from ..personas.messages import Usage
 from ..personas.sentiment import Sentiment
 from ..workflows.steps import HopFailure
+from .store.protocol import UsageRow
 
 
 class Progress(BaseModel):
@@ -27,7 +28,8 @@ class Progress(BaseModel):
         crashes: Attempts that ended by an error that nobody foresaw.
         failures: Every hop failure so far, for the trace and the bill.
         scored: The user's words were scored, and ``sentiment`` is what came of it.
-        beside: What was asked beside the step was billed; it is in the ledger already.
+        beside: What was asked beside the step was billed.
+        unwritten: Rows of it that the ledger may not have yet.
     """
 
     hop: int = 0
@@ -38,6 +40,7 @@ class Progress(BaseModel):
     scored: bool = False
     sentiment: Sentiment | None = None
     beside: Usage = Usage()
+    unwritten: list[UsageRow] = Field(default_factory=list)
 
     @classmethod
     def resume(cls, details: Sequence[Any], start_hop: int) -> Progress:

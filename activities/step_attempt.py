@@ -34,6 +34,7 @@ from ..workflows.steps import (
     StepResult,
 )
 from ..workflows.turns import ErrorInfo
+from .asking import Bill
 from .beside import count
 from .blobs import load_value
 from .catalog import Catalog, Toolset
@@ -144,7 +145,6 @@ class StepAttempt:
         if definitions and known.tools is False:
             self._warnings.append(f"{hop.provider}:{hop.model} takes no tools; none were offered.")
             definitions = []
-        window = known.window
         sender = ChunkSender(
             parts.send, request.at.turn, request.step, self._attempt, live=request.stream
         )
@@ -155,7 +155,7 @@ class StepAttempt:
                 shown,
                 history.earlier,
                 history.turn,
-                window_tokens=window >> smaller,
+                window_tokens=known.window >> smaller,
                 model=f"{hop.provider}:{hop.model}",
                 max_messages=limit,
                 tools=len(definitions),
@@ -164,10 +164,8 @@ class StepAttempt:
                 retrieved=reminded.text,
             )
             reply = Reply(hop.provider, hop.model)
-            for failure in self._progress.failures:
-                bill = bill_item(failure)
-                if bill is not None:
-                    sender.put(bill)
+            for bill in filter(None, map(bill_item, self._progress.failures)):
+                sender.put(bill)
             try:
                 call = ModelRequest(
                     model=hop.model,
@@ -208,11 +206,13 @@ class StepAttempt:
 
     async def _remind(self, persona: Persona, history: History) -> Reminded:
         """What the prompt shows of the memory."""
-        if self._parts.memories is None:
+        memories, bills = self._parts.memories, list[Bill]()
+        if memories is None:
             return Reminded()
-        found = await self._parts.memories.for_step(self._request, self._attempt, persona, history)
-        await self._bill(found.bills, "hyde")
-        return found
+        try:
+            return await memories.for_step(self._request, self._attempt, persona, history, bills)
+        finally:
+            await self._bill(bills, "hyde")
 
     async def _score(self, persona: Persona, history: History) -> Sentiment | None:
         """How the user's words felt; a failure is a warning, and says nothing of them."""

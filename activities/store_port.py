@@ -42,6 +42,7 @@ from ..workflows.writes import (
     ImportHistory,
     ImportResult,
     KeepMind,
+    Kept,
     PutBlobs,
 )
 from .blobs import dump_value, load_value
@@ -171,11 +172,11 @@ class StoreActivities(StorePort):
             )
             return Done()
 
-    async def keep_mind(self, request: KeepMind) -> Done:
+    async def keep_mind(self, request: KeepMind) -> Kept:
         """Keep the mind that a turn left."""
         async with serving():
-            await self._store.keep_mind(request.at, request.mind.model_dump(mode="json"))
-            return Done()
+            mind = request.mind.model_dump(mode="json")
+            return Kept(forgotten=sorted(await self._store.keep_mind(request.at, mind)))
 
     async def read(self, request: Read) -> Page:
         """Read a page of what the store holds."""
@@ -205,14 +206,19 @@ class StoreActivities(StorePort):
         if opened.state is not None:
             return found
         left = await self._store.left_behind(opened)
-        return found.model_copy(
-            update={
-                "mind": kept_mind(left.mind),
-                "unremembered": [
-                    turn for it in left.turns if (turn := await self._unremembered(it)) is not None
-                ],
-            }
-        )
+        unremembered = []
+        for turn in left.turns:
+            try:
+                waiting = await self._unremembered(turn)
+            except GMIError as error:
+                if error.retryable:
+                    raise
+                # The session opens all the same: one old turn is not worth all the others.
+                frozen.warnings.append(f"Turn {turn.turn!r} is not remembered: {error.message}")
+                continue
+            if waiting is not None:
+                unremembered.append(waiting)
+        return found.model_copy(update={"mind": kept_mind(left.mind), "unremembered": unremembered})
 
     async def _unremembered(self, left: LeftTurn) -> Unremembered | None:
         """A turn as it is encoded later; ``None`` for one that is not to be remembered."""

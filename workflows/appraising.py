@@ -8,9 +8,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from .core import Core
-from .failures import info_from_activity
+from .failures import info_from_activity, let_go
 from .mind_calls import Perceive
-from .model_calls import APPRAISAL_DEADLINE, CallResult, ModelCall
+from .model_calls import APPRAISAL_DEADLINE, ModelCall
 from .policies import model_call_options
 from .ports import ModelPort
 from .state import TurnRecord
@@ -46,7 +46,7 @@ class Appraising:
         )
         await workflow.wait_condition(lambda: handle.done() or record.turn in core.stopping)
         if not handle.done():
-            handle.add_done_callback(_let_go)
+            handle.add_done_callback(let_go)
             handle.cancel()
             return event
         try:
@@ -100,9 +100,3 @@ class Appraising:
             record.turn,
             {"code": code, "reasons": reasons or []},
         )
-
-
-def _let_go(handle: asyncio.Task[CallResult]) -> None:
-    """Look at what a stopped call came to, which nobody else does."""
-    if not handle.cancelled():
-        handle.exception()

@@ -7,6 +7,7 @@ language.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from temporalio.exceptions import (
@@ -112,3 +113,9 @@ class refusing:
             raise refusal(error) from error
         if isinstance(error, ActivityError):
             raise refusal(error_from_activity(error)) from error
+
+
+def let_go(handle: asyncio.Task[Any]) -> None:
+    """Look at what a call that was stopped came to, which nobody else does."""
+    if not handle.cancelled():
+        handle.exception()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
+from ..personas.errors import ValidationError
 from .core import Core
+from .decode import parse
 from .failures import info_from_activity
 from .memory import Care, user_scope_id
 from .mind_calls import Feedback, FeedbackAck, Perceive
@@ -65,20 +67,23 @@ async def remember(
         The memory's id.
     """
     start, session = core.start, core.state.session
-    care = Care.model_validate(
-        {
-            "kind": "remember",
-            "scopes": [f"user:{user_scope_id(start.user_id or session, start.org)}"],
-            "session_id": start.session_id,
-            "persona": core.state.rules.persona,
-            "type": type,
-            "text": text,
-            "tags": [what],
-            "source": "reflection" if what == "reflection" else "user_statement",
-            "request_id": f"{session} {request_id}",
-            "now": workflow.now().timestamp(),
-        }
-    )
+    asked = {
+        "kind": "remember",
+        "scopes": [f"user:{user_scope_id(start.user_id or session, start.org)}"],
+        "session_id": start.session_id,
+        "persona": core.state.rules.persona,
+        "type": type,
+        "text": text,
+        "tags": [what],
+        "source": "reflection" if what == "reflection" else "user_statement",
+        "request_id": f"{session} {request_id}",
+        "now": workflow.now().timestamp(),
+    }
+    try:
+        care = parse(asked, Care)
+    except ValidationError as error:
+        core.trace.add("WARNING", f"The {what} was not remembered: {error.message}", turn)
+        return None
     try:
         answer = await workflow.execute_activity_method(
             MemoryPort.care, care, summary=f"remember a {what}", **STORE

@@ -330,7 +330,7 @@ class Minding:
 
         async def write() -> None:
             try:
-                await workflow.execute_activity_method(
+                kept = await workflow.execute_activity_method(
                     StorePort.keep_mind,
                     request,
                     summary=f"keep the mind of turn {card.seq if card else turn}",
@@ -339,6 +339,9 @@ class Minding:
             except ActivityError as error:
                 info = info_from_activity(error)
                 core.trace.add("WARNING", f"The mind was not kept: {info.message}", turn)
+            else:
+                if kept.forgotten:
+                    state.mind = state.mind.without_words_of(kept.forgotten)
 
         core.run_after(write)
 

@@ -18,7 +18,7 @@ from .model_calls import CallResult, ModelCall
 from .pages import Page, Read
 from .session_records import Frozen, OpenedSession, OpenSession, RefreshInput, SaveSession
 from .steps import RunStep, StepResult
-from .writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, KeepMind, PutBlobs
+from .writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, KeepMind, Kept, PutBlobs
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class StorePort(ABC):
 
     @abstractmethod
     @activity.defn(name="gmi.store.keep_mind")
-    async def keep_mind(self, request: KeepMind) -> Done:
+    async def keep_mind(self, request: KeepMind) -> Kept:
         """Keep the mind that a turn left."""
 
     @abstractmethod

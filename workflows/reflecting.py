@@ -14,7 +14,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from ..personas.metaprompts.reflection import SELF_REFLECTION
 from .core import Core
-from .failures import info_from_activity
+from .failures import info_from_activity, let_go
 from .mind_calls import Reflected
 from .minding import Minding
 from .model_calls import CALL_DEADLINE, CallResult, ModelCall
@@ -189,7 +189,7 @@ class Reflecting:
                 )
         except (TimeoutError, asyncio.CancelledError) as error:
             # The run rests, or nobody waits any longer: the model is not asked in vain.
-            handle.add_done_callback(_let_go)
+            handle.add_done_callback(let_go)
             handle.cancel()
             if isinstance(error, asyncio.CancelledError):
                 raise
@@ -242,9 +242,3 @@ class Reflecting:
             item.turn,
             {"metaprompt": item.id, "code": code, "reasons": reasons or []},
         )
-
-
-def _let_go(handle: asyncio.Task[CallResult]) -> None:
-    """A result that nobody waits for any longer is looked at, so that nothing complains."""
-    if not handle.cancelled():
-        handle.exception()

@@ -190,5 +190,5 @@ class Remembering:
             "DEBUG",
             f"Remembered the turn in {len(encoded.traces)} traces.",
             item.turn,
-            encoded.model_dump(mode="json", exclude={"warnings", "usage"}, exclude_defaults=True),
+            encoded.model_dump(mode="json", exclude={"warnings"}, exclude_defaults=True),
         )

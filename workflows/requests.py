@@ -72,6 +72,8 @@ def input_digest(submit: SubmitTurn) -> str:
     data: dict[str, Any] = submit.model_dump(mode="json", exclude=_NOT_PART_OF_THE_INPUT)
     # Requests of a release that did not know them have to keep their digest.
     data = {k: v for k, v in data.items() if v is not None or k not in _LATER_FIELDS}
+    if submit.event is not None and not submit.event.prior_episodes:
+        del data["event"]["prior_episodes"]
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -107,3 +107,13 @@ class KeepMind(PortModel):
 
 class Done(PortModel):
     """Result of an activity that only writes."""
+
+
+class Kept(Done):
+    """Result of ``gmi.store.keep_mind``.
+
+    Attributes:
+        forgotten: Turns whose words the mind held though they are forgotten.
+    """
+
+    forgotten: list[str] = Field(default_factory=list)

@@ -84,33 +84,36 @@ class WatchedEmbedder:
         return vectors
 
     async def _ask(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:
-        began = self._clock()
+        began, known = self._clock(), self._until
         try:
             async with asyncio.timeout(self._seconds[kind]):
                 found = await self._embedder.embed(texts, kind)
             # A size that changes under one name is another model.
             vectors = checked(found, len(texts), self.model, self.dimension) if texts else found
         except EmbedderDownError:
-            self._failed(hung=self._clock() - began >= SLOW)
+            self._failed(known, hung=self._clock() - began >= SLOW)
             raise
         except TimeoutError as error:
-            self._failed(hung=True)
+            self._failed(known, hung=True)
             raise EmbedderDownError(
                 f"{self.model} did not answer within {self._seconds[kind]:g} s"
             ) from error
         except GMIError:
-            self._failed(hung=False)
+            self._failed(known, hung=False)
             raise
         except Exception as error:
             # A host's own code: whatever it raises, what was said is kept without a vector.
-            self._failed(hung=False)
+            self._failed(known, hung=False)
             raise EmbedderError(f"{self.model} failed: {type(error).__name__}: {error}") from error
         self._until, self._pause = None, FIRST_PAUSE
         if texts:
             self._dimension = vectors.shape[1]
         return vectors
 
-    def _failed(self, *, hung: bool) -> None:
+    def _failed(self, known: float | None, *, hung: bool) -> None:
+        if self._until != known:
+            # Calls that hung together are one failure, and what came meanwhile is newer.
+            return
         if not hung:
             self._until = None
             return

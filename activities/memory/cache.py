@@ -91,10 +91,11 @@ class ScopeCache:
                 held = self._held[key] = _Held(scope, model)
             self._held.move_to_end(key)
             while held.version < versions[scope] or not held.fits(dimension):
-                if held.loading is None:
-                    self._start(held, dimension)
-                assert held.loading is not None
-                await asyncio.shield(held.loading)
+                loading = held.loading
+                # One that is done has nothing to wait for: waiting for it would not yield.
+                if loading is None or loading.done():
+                    loading = self._start(held, dimension)
+                await asyncio.shield(loading)
             found.append(held.index)
             size += held.bytes
             self._shrink(max(ALWAYS, len(found)))
@@ -115,17 +116,19 @@ class ScopeCache:
                 held.loading.cancel()
         self._thread.shutdown(wait=False)
 
-    def _start(self, held: _Held, dimension: int | None) -> None:
+    def _start(self, held: _Held, dimension: int | None) -> asyncio.Task[None]:
         loading = asyncio.create_task(self._catch_up(held, dimension))
 
         def ended(task: asyncio.Task[None]) -> None:
-            held.loading = None
+            if held.loading is task:
+                held.loading = None
             if not task.cancelled():
                 # Nobody may wait any longer who would look at it.
                 task.exception()
 
         loading.add_done_callback(ended)
         held.loading = loading
+        return loading
 
     async def _catch_up(self, held: _Held, dimension: int | None) -> None:
         since = held.version if held.fits(dimension) else 0

@@ -52,12 +52,10 @@ class Reminded:
     Attributes:
         text: Goes ahead of the user's message; the same for every step of the turn.
         opened: What the opening brought to mind; of the turn's first step.
-        bills: What the questions asked for it were billed.
     """
 
     text: str = ""
     opened: Opened | None = None
-    bills: Sequence[Bill] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +134,21 @@ class Memories:
         self.cache.close()
 
     async def for_step(
-        self, request: RunStep, attempt: int, persona: Persona, history: History
+        self,
+        request: RunStep,
+        attempt: int,
+        persona: Persona,
+        history: History,
+        bills: list[Bill],
     ) -> Reminded:
         """What a step's prompt shows of the memory; recalled once a turn, and kept with it.
+
+        Args:
+            request: The step.
+            attempt: Its attempt.
+            persona: Who remembers.
+            history: The conversation.
+            bills: Takes what the questions asked for it were billed, also where it fails.
 
         Raises:
             StoreError: What was recalled cannot be kept or read.
@@ -153,17 +163,16 @@ class Memories:
                 return Reminded(kept["text"], opened)
         if opening is None or opening.recall is None:
             return Reminded()
-        bills: list[Bill] = []
         for _ in range(RECALLS):
             data = await self._remind(request, opening.recall, persona, history, bills)
             kept = await self.store.keep_context(at, attempt, data)
             if kept is not None:
-                return Reminded(kept["text"], Opened.model_validate(kept["opened"]), bills)
+                return Reminded(kept["text"], Opened.model_validate(kept["opened"]))
         why = f"what came to mind was erased meanwhile, {RECALLS} times"
         text, opened = failed(request, opening.recall, persona, why)
         data = {"text": text, "opened": opened.model_dump(mode="json")}
         kept = await self.store.keep_context(at, attempt, data) or data
-        return Reminded(kept["text"], Opened.model_validate(kept["opened"]), bills)
+        return Reminded(kept["text"], Opened.model_validate(kept["opened"]))
 
     async def encode(self, request: Encode, persona: Persona, attempt: int) -> Encoded:
         """Make a done turn into memories, once; or tell the host's own memory of it.

@@ -10,17 +10,22 @@ from sqlalchemy import Connection, insert, select, update
 from ...personas.mind import Mind
 from ...workflows.steps import At
 from .fences import fence, lock_session, resolve_epoch
-from .memory.marks import forgotten_turns
+from .memory.marks import forgotten_turns, has_forgotten
 from .tables import minds, sessions
 
 
-def keep_mind(conn: Connection, at: At, mind: dict[str, Any]) -> None:
-    """Keep the mind of a turn; that of an abandoned run never replaces a newer one."""
+def keep_mind(conn: Connection, at: At, mind: dict[str, Any]) -> set[str]:
+    """Keep the mind of a turn; that of an abandoned run never replaces a newer one.
+
+    Returns:
+        The turns whose words it held though they are forgotten.
+    """
     stamp = fence(resolve_epoch(conn, at), at.counter)
     # Whoever waits for this write's counter finds it.
     behind = (sessions.c.session == at.session) & (sessions.c.counter < at.counter)
     conn.execute(update(sessions).where(behind).values(counter=at.counter))
-    mind = _without_forgotten(conn, at, mind)
+    gone = forgotten_turns(conn, at.session, {at.turn, *_trends(mind)})
+    mind = wordless(conn, at.session, mind, gone)
     mine = (minds.c.session == at.session) & (minds.c.turn == at.turn)
     standing = conn.execute(select(minds.c.fence).where(mine)).scalar()
     if standing is None:
@@ -28,6 +33,7 @@ def keep_mind(conn: Connection, at: At, mind: dict[str, Any]) -> None:
         conn.execute(insert(minds), row)
     elif standing <= stamp:
         conn.execute(update(minds).where(mine).values(data=mind, fence=stamp))
+    return gone
 
 
 def forget_words(conn: Connection, session: str, turns: Set[str]) -> None:
@@ -49,18 +55,34 @@ def forget_words(conn: Connection, session: str, turns: Set[str]) -> None:
 
 def _without(data: dict[str, Any], turns: Set[str]) -> dict[str, Any]:
     mind = Mind.model_validate(data)
-    wordless = mind.without_words_of(turns)
-    if wordless == mind:
+    rest = mind.without_words_of(turns)
+    if rest == mind:
         return data
-    return data | wordless.model_dump(mode="json", include={"sentiment", "happened", "source"})
+    return data | rest.model_dump(mode="json", include={"sentiment", "happened", "source"})
 
 
-def _without_forgotten(conn: Connection, at: At, data: dict[str, Any]) -> dict[str, Any]:
-    """A mind without the words of turns that were forgotten while its session had it at hand."""
+def wordless(
+    conn: Connection, session: str, data: dict[str, Any], gone: Set[str] = frozenset()
+) -> dict[str, Any]:
+    """A mind without the words of turns that were forgotten while its session had it at hand.
+
+    Args:
+        conn: The connection.
+        session: The session's key.
+        data: The mind.
+        gone: Turns that are known to be forgotten.
+    """
+    gone = gone | forgotten_turns(conn, session, _trends(data))
+    # What happened does not say in which turns, so it goes where any of the session's is forgotten.
+    if gone or (data.get("happened") and has_forgotten(conn, session)):
+        return _without(data, gone)
+    return data
+
+
+def _trends(data: dict[str, Any]) -> set[str]:
+    """The turns whose words a mind's sentiment holds."""
     trends = (data.get("sentiment") or {}).get("trends", [])
-    told = {at.turn, *(trend["turn"] for trend in trends)}
-    gone = forgotten_turns(conn, at.session, told)
-    return _without(data, gone) if gone else data
+    return {trend["turn"] for trend in trends if trend.get("excerpt")}
 
 
 def mind_of(conn: Connection, session: str, turn: str) -> dict[str, Any] | None:

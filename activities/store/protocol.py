@@ -338,7 +338,7 @@ class Store(Protocol):
         """
         ...
 
-    async def keep_mind(self, at: At, mind: dict[str, Any]) -> None:
+    async def keep_mind(self, at: At, mind: dict[str, Any]) -> set[str]:
         """Keep the mind that a turn left; an older one never replaces a newer one."""
         ...
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, select, update
 from ...workflows.steps import At
 from ...workflows.trace import TraceEntry
 from .fences import counter_of, epoch_of, fence, lock_session, resolve_epoch
+from .minds import wordless
 from .protocol import SessionRow
 from .rows import add, write_trace
 from .tables import branches, runs, sessions, trace, turns
@@ -155,7 +156,11 @@ def save_session(
     entries: Sequence[TraceEntry],
 ) -> None:
     """Record a release or a close."""
+    # Forgetting takes the session's lock too: it finds this state, or this finds what it forgot.
+    lock_session(conn, at.session)
     stamp = fence(resolve_epoch(conn, at), at.counter)
+    if state is not None and state.get("mind"):
+        state = {**state, "mind": wordless(conn, at.session, state["mind"])}
     values: dict[str, Any] = {"state": state, "state_fence": stamp}
     if closed:
         values["closed_at"] = func.coalesce(sessions.c.closed_at, at.now)

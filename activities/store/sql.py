@@ -217,9 +217,9 @@ class SQLStore:
             )
         )
 
-    async def keep_mind(self, at: At, mind: dict[str, Any]) -> None:
+    async def keep_mind(self, at: At, mind: dict[str, Any]) -> set[str]:
         """See :meth:`Store.keep_mind`."""
-        await self._db.write(lambda conn: minds.keep_mind(conn, at, mind))
+        return await self._db.write(lambda conn: minds.keep_mind(conn, at, mind))
 
     async def read(self, request: Read) -> Page:
         """See :meth:`Store.read`."""

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from gmi.activities.memory.store import Find
 from gmi.activities.memory.traces import Scope
 from gmi.activities.store import open_store
 from gmi.activities.store.memory.sql import SQLMemoryStore
+from gmi.activities.store.tables import turns
 
 from ..conftest import MakeStage, Stage
 from ..support.scripted_model import Barrier, Text
@@ -103,3 +105,27 @@ async def test_turns_that_were_not_remembered_yet_are_remembered_once(
     done = [e.activity_task_scheduled_event_attributes.activity_type.name for e in history.events]
     assert "gmi.store.open_session" in done
     assert "gmi.memory.encode" not in done
+
+
+async def test_a_turn_that_cannot_be_read_any_more_does_not_keep_its_session_shut(
+    make_stage: MakeStage, personas: Path
+) -> None:
+    stage = await steady(make_stage, personas, GMI_EMBEDDING_MODEL=EMBEDDING)
+    session = stage.session()
+    stage.model.on_embedding("second", Barrier("embedding"))
+    lost = await session.send("second helpings")
+    await stage.model.reached("embedding")
+    await stage.client.temporal.get_workflow_handle(session.workflow_id).terminate("by an operator")
+    stage.workers[0].kill()
+    async with open_store(stage.database_url) as store:
+        theirs = turns.c.turn == lost.turn
+        await store.database.write(
+            lambda c: c.execute(update(turns).where(theirs).values(output={}))
+        )
+    stage.model.open("embedding")
+    await stage.worker()
+    assert (await session.send("third time")).response_text == "Well."
+    await session.settle()
+    assert await said(stage) == ["third time"]
+    warned = [entry.message for entry in await session.get_reasoning_trace()]
+    assert any(lost.turn in message and "not remembered" in message for message in warned)

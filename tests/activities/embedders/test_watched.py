@@ -103,6 +103,24 @@ async def test_the_pause_doubles_while_the_model_hangs_and_is_short_again_afterw
     await watched.embed(["a"], "query")
 
 
+async def test_calls_that_hang_together_are_one_failure(
+    watched: WatchedEmbedder, model: Model, clock: Clock
+) -> None:
+    model.gate = asyncio.Event()
+    model.fails = EmbedderDownError("no answer")
+    calls = [asyncio.create_task(watched.embed(["a"], "query")) for _ in range(5)]
+    async with asyncio.timeout(10):
+        while model.calls < 5:
+            await asyncio.sleep(0)
+    clock.now += 5
+    model.gate.set()
+    for failure in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(failure, EmbedderDownError)
+    model.gate, model.fails = None, None
+    clock.now += FIRST_PAUSE + 1
+    await watched.embed(["a"], "query")
+
+
 async def test_only_one_call_tries_a_model_that_hung(
     watched: WatchedEmbedder, model: Model, clock: Clock
 ) -> None:

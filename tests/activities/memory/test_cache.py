@@ -55,6 +55,22 @@ def cache_of(store: SlowStore, max_bytes: int = 10**9) -> ScopeCache:
     return ScopeCache(held, max_bytes)
 
 
+async def test_a_load_that_has_just_ended_is_not_waited_for_once_more() -> None:
+    kim = Scope("user", "kim")
+    store = SlowStore([said(kim, "figs")])
+    store.gate.set()
+    cache = cache_of(store)
+    await cache.load([kim], None)
+    # As it is between the end of a load and the loop's next round, with a newer version at hand.
+    ended = asyncio.create_task(asyncio.sleep(0))
+    await ended
+    [held] = cache._held.values()
+    held.version, held.loading = 6, ended
+    [index] = await cache.load([kim], None)
+    assert len(index) == 1
+    cache.close()
+
+
 async def test_a_load_that_nobody_waits_for_any_longer_goes_on() -> None:
     kim = Scope("user", "kim")
     store = SlowStore([said(kim, "figs")])

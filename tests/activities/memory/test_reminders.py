@@ -79,7 +79,7 @@ def memories(provider: Provider | None = None) -> Memories:
 
 
 async def test_a_persona_without_a_memory_is_told_by_importance() -> None:
-    shown = await memories().for_step(step(DUE, CUED, OTHER), 1, persona(), HISTORY)
+    shown = await memories().for_step(step(DUE, CUED, OTHER), 1, persona(), HISTORY, [])
     assert shown.opened is not None
     assert shown.opened.reminded == ["cued", "due"]
     assert shown.text.index("the vet opens at nine") < shown.text.index("offer tea")
@@ -88,7 +88,7 @@ async def test_a_persona_without_a_memory_is_told_by_importance() -> None:
 
 
 async def test_it_stands_beside_what_the_hosts_own_memory_tells() -> None:
-    shown = await memories(Provider()).for_step(step(DUE), 1, persona(), HISTORY)
+    shown = await memories(Provider()).for_step(step(DUE), 1, persona(), HISTORY, [])
     assert shown.opened is not None
     assert shown.opened.reminded == ["due"]
     assert "offer tea" in shown.text
@@ -97,7 +97,7 @@ async def test_it_stands_beside_what_the_hosts_own_memory_tells() -> None:
 
 async def test_what_is_due_is_told_when_the_recall_fails() -> None:
     mindful = persona(enabled=True)
-    shown = await memories().for_step(step(DUE, CUED), 1, mindful, HISTORY)
+    shown = await memories().for_step(step(DUE, CUED), 1, mindful, HISTORY, [])
     assert shown.opened is not None
     assert shown.opened.reminded == ["due"]
     assert "offer tea" in shown.text

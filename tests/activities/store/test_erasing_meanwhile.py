@@ -71,7 +71,7 @@ async def recalled(world: World, life: Life, store: SQLMemoryStore) -> tuple[str
     at = await life.begin("t1", said="what of the alpacas?")
     history = History(turn=[user("what of the alpacas?")])
     reminded = await Memories(store).for_step(
-        opening(life, at, world.user), 1, Personas().one, history
+        opening(life, at, world.user), 1, Personas().one, history, []
     )
     kept = await store.context(life.session, "t1")
     assert kept is not None

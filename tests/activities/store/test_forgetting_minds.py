@@ -107,6 +107,41 @@ async def test_the_record_of_a_released_session_loses_the_words(world: World, ta
     assert excerpts(row.state["mind"]) == ["secret of t1", ""]
 
 
+async def test_a_session_is_told_whose_words_it_has_at_hand_and_only_once(
+    world: World, talk: Life
+) -> None:
+    await world.ask("forget", user_id=world.user)
+    await talk.whole_turn("t3")
+    at_hand = mind("t1", "t2", "t3")
+    assert await talk.store.keep_mind(talk.at("t3"), at_hand) == {"t1", "t2"}
+    for trend in at_hand["sentiment"]["trends"][:2]:
+        trend["excerpt"] = ""
+    await talk.whole_turn("t4")
+    assert await talk.store.keep_mind(talk.at("t4"), at_hand) == set()
+
+
+async def test_what_happened_in_a_forgotten_turn_is_not_kept_by_a_later_one(
+    world: World, talk: Life
+) -> None:
+    await world.ask("forget", session_id=talk.session_id, turn="t1")
+    await talk.whole_turn("t3")
+    await talk.store.keep_mind(talk.at("t3"), mind("t3", happened=("the secret of t1",)))
+    assert (await minds(talk))["t3"]["happened"] == []
+
+
+async def test_a_session_that_is_released_later_does_not_bring_the_words_back(
+    world: World, talk: Life
+) -> None:
+    await world.ask("forget", session_id=talk.session_id, turn="t2")
+    state = {"mind": mind("t1", "t2", happened=("the secret of t2",))}
+    await talk.store.save_session(talk.at(), closed=False, state=state, trace=[])
+    row = await talk.store.find_session(talk.session_id)
+    assert row is not None
+    assert row.state is not None
+    assert excerpts(row.state["mind"]) == ["secret of t1", ""]
+    assert row.state["mind"]["happened"] == []
+
+
 @pytest.mark.parametrize("part", [{"text": "llamas"}, {"types": ["semantic"]}])
 async def test_forgetting_a_part_leaves_the_minds_alone(
     world: World, talk: Life, part: dict[str, Any]
