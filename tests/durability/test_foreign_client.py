@@ -41,7 +41,8 @@ async def test_plain_json_payloads_are_enough(stage: Stage) -> None:
         start_workflow_operation=start,
     )
     handle = plain.get_workflow_handle("gmi-session-foreign")
-    assert (await until_ended(handle, ticket["turn"]))["response_text"] == "hi"
+    output = await until_ended(handle, ticket["turn"])
+    assert output["response_text"] == "hi", output
     ticket = await handle.execute_update("submit_turn", {"content": "ask", "user_id": "kim"})
     pending: dict[str, Any] = {"calls": []}
     async with asyncio.timeout(30):

@@ -220,11 +220,12 @@ async def shared(
 
 @pytest.fixture
 def stage(shared: Stage) -> Stage:
-    """The folder's stage."""
+    """The folder's stage, whose model knows no script yet."""
+    shared.model.forget_scripts()
     return shared
 
 
 @pytest.fixture
-def model(shared: Stage) -> ScriptedModel:
+def model(stage: Stage) -> ScriptedModel:
     """The folder's model."""
-    return shared.model
+    return stage.model

@@ -186,6 +186,12 @@ class ScriptedModel:
             (lambda body: text in str(body["messages"][0]["content"]), script, times)
         )
 
+    def forget_scripts(self) -> None:
+        """Answer nothing any more: what one test scripts is no other test's."""
+        self._rules = []
+        self._used.clear()
+        self._embedding = []
+
     def on_embedding(self, text: str, step: Barrier | Fail) -> None:
         """Stop at a barrier, or fail, whenever a text that holds ``text`` is embedded."""
         self._embedding.append((text, step))
