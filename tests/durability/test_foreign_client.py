@@ -27,11 +27,12 @@ async def test_plain_json_payloads_are_enough(stage: Stage) -> None:
     stage.model.on("ask", Text("the red one"), calls=1)
     stage.model.on("hello", Text("hi"))
     plain = await Client.connect(stage.address)
+    name = f"plain-json-{stage.client.task_queue}"
     config = {"model": "openai:scripted", "fallback": []}
     start = WithStartWorkflowOperation(
         "GMISession",
-        {"session_id": "foreign", "user_id": "kim", "config": config},
-        id="gmi-session-foreign",
+        {"session_id": name, "user_id": "kim", "config": config},
+        id=f"gmi-session-{name}",
         task_queue=stage.client.task_queue,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
     )
@@ -40,9 +41,9 @@ async def test_plain_json_payloads_are_enough(stage: Stage) -> None:
         {"content": "hello", "user_id": "kim", "request_id": "r1"},
         start_workflow_operation=start,
     )
-    handle = plain.get_workflow_handle("gmi-session-foreign")
+    handle = plain.get_workflow_handle(f"gmi-session-{name}")
     output = await until_ended(handle, ticket["turn"])
-    assert output["response_text"] == "hi", output
+    assert output["response_text"] == "hi", output["error"]
     ticket = await handle.execute_update("submit_turn", {"content": "ask", "user_id": "kim"})
     pending: dict[str, Any] = {"calls": []}
     async with asyncio.timeout(30):
@@ -63,7 +64,7 @@ async def test_plain_json_payloads_are_enough(stage: Stage) -> None:
     assert usage["turns"] == 2
     page: dict[str, Any] = await plain.execute_workflow(
         "GMIRead",
-        {"what": "messages", "session_id": "foreign"},
+        {"what": "messages", "session_id": name},
         id="read-foreign",
         task_queue=stage.client.task_queue,
     )
