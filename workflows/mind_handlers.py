@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from temporalio import workflow
 from temporalio.common import RawValue
 
@@ -36,7 +38,7 @@ from .requests import Requests, check_form
 from .turns import TurnTicket, WorkingMemoryView
 
 
-class MindHandlers:
+class MindHandlers(ABC):
     """The part of a session's handlers that is about its mind."""
 
     _intending: Intending
@@ -44,11 +46,13 @@ class MindHandlers:
     _minding: Minding
     _requests: Requests
 
+    @abstractmethod
     async def _opened(self) -> Core:
-        raise NotImplementedError
+        """The session once it is open."""
 
+    @abstractmethod
     def _ready(self) -> Core:
-        raise NotImplementedError
+        """The session, or an error while it is not open."""
 
     @workflow.update
     async def lifecycle_event(self, raw: RawValue = MISSING) -> LifecycleActionResponse:

@@ -35,7 +35,6 @@ from .policies import STORE
 from .ports import StorePort
 from .state import TurnRecord
 from .steps import Feeling, LearnOrder, MindBrief, MindFacts
-from .turn_end import preview_of
 from .writes import KeepMind
 
 RECENT_ENTRIES = 10
@@ -448,7 +447,7 @@ def said_in(record: TurnRecord) -> tuple[str, int]:
     content = record.input.content
     if content is None:
         # It is kept elsewhere because it is long.
-        return preview_of(record), LONG_CHARS
+        return record.preview, LONG_CHARS
     text = content if isinstance(content, str) else Message(role="user", content=content).text
     return text, len(text)
 

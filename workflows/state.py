@@ -163,6 +163,15 @@ class TurnRecord(Carried):
         """Messages that finished steps wrote."""
         return sum(self.layout)
 
+    @property
+    def preview(self) -> str:
+        """The first 100 characters of the turn's input."""
+        content = self.input.content
+        if content is None:
+            return "(large input)"
+        text = content if isinstance(content, str) else Message(role="user", content=content).text
+        return text[:100]
+
     def open_calls(self) -> list[PlannedCall]:
         """Calls of the open round that have no answer yet, in call order."""
         return [call for call in self.calls if call.id not in self.results]

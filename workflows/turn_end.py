@@ -157,7 +157,7 @@ class TurnEnd:
                 messages=record.messages,
                 steps=len(record.layout),
                 usage=record.usage,
-                preview=preview_of(record),
+                preview=record.preview,
             )
         )
 
@@ -384,12 +384,3 @@ def pending_calls(record: TurnRecord) -> list[PendingCall]:
         for call in record.open_calls()
         if call.id in record.pause.reasons
     ]
-
-
-def preview_of(record: TurnRecord) -> str:
-    """The first 100 characters of the turn's input."""
-    content = record.input.content
-    if content is None:
-        return "(large input)"
-    text = content if isinstance(content, str) else Message(role="user", content=content).text
-    return text[:100]

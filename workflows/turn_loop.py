@@ -29,7 +29,7 @@ from .remembering import Remembering
 from .state import Pause, TurnRecord
 from .steps import HopFailure, OpenTurn, RunStep, Segment, StepFailure, StepResult
 from .tool_round import ToolRound, result_messages
-from .turn_end import TurnEnd, add_made, input_message, opened_turn, preview_of
+from .turn_end import TurnEnd, add_made, input_message, opened_turn
 from .turns import PauseReason
 
 Outcome = Literal["ended", "paused", "rolled"]
@@ -95,7 +95,7 @@ class TurnLoop:
             "INTERACTION_START",
             "A turn began.",
             record.turn,
-            {"input_type": record.kind, "preview": preview_of(record)},
+            {"input_type": record.kind, "preview": record.preview},
         )
         self._end.show(record, "running")
 
