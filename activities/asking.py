@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from ..personas.errors import GMIError, ProviderError
+from ..personas.errors import ProviderError
 from ..personas.messages import Message, Usage
 from ..personas.options import CompletionOptions
 from ..personas.schema import Persona
 from ..workflows.turns import HopSpec
 from .gateway.circuits import CircuitRegistry
 from .gateway.failures import ProviderFailure
-from .gateway.hops import Hop, chain
+from .gateway.hops import Hop, chain, provider_of
 from .gateway.models import price
 from .gateway.provider import ModelRequest, Provider
 from .gateway.registry import ProviderRegistry
@@ -157,7 +157,7 @@ class Asker:
             )
             reply = Reply(hop.provider, hop.model)
             try:
-                provider = self._start(hop, credentials or {})
+                provider = provider_of(hop, self._providers, self._circuits, credentials or {})
             except ProviderFailure as failure:
                 failed.append(failure)
                 continue
@@ -183,32 +183,14 @@ class Asker:
                 bills.append(_bill(hop, failure.usage or reply.usage, failed=True))
                 continue
             bills.append(_bill(hop, reply.usage))
-            return Asked(reply.text, hop.provider, hop.model, billed(bills), tuple(bills))
-        raise NoAnswerError(failed, bills, late=late)
-
-    def _start(self, hop: Hop, credentials: Mapping[str, str]) -> Provider:
-        """The hop's provider.
-
-        Raises:
-            ProviderFailure: It is not set up, or its circuit is open.
-            GMIError: The first hop's settings or credential cannot be used.
-        """
-        try:
-            provider = self._providers.get(hop.provider, credentials.get(hop.provider))
-        except GMIError as error:
-            if hop.index == 0:
-                raise
-            raise ProviderFailure(
-                error.message, kind="configuration", provider=hop.provider
-            ) from error
-        if self._circuits.is_open(hop.provider):
-            raise ProviderFailure(
-                f"{hop.provider}: its circuit is open after repeated failures",
-                kind="circuit_open",
-                provider=hop.provider,
-                status=503,
+            return Asked(
+                reply.text,
+                hop.provider,
+                hop.model,
+                billed(bill.usage for bill in bills),
+                tuple(bills),
             )
-        return provider
+        raise NoAnswerError(failed, bills, late=late)
 
     async def _stream(self, provider: Provider, request: ModelRequest, reply: Reply) -> None:
         try:
@@ -234,9 +216,6 @@ def _bill(hop: Hop, usage: Usage, *, failed: bool = False) -> Bill:
     return Bill(hop.index, hop.provider, hop.model, priced, failed)
 
 
-def billed(bills: Sequence[Bill]) -> Usage:
+def billed(usages: Iterable[Usage]) -> Usage:
     """What several hops were billed together."""
-    total = Usage()
-    for bill in bills:
-        total = total + bill.usage
-    return total
+    return sum(usages, Usage())

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
-
-from pydantic import BaseModel, Field, ValidationError
-from temporalio import activity
+from pydantic import BaseModel, Field
 
 from ..personas.messages import Usage
+from .asking import billed
+from .heartbeats import Resumable
 
 
 class CallBill(BaseModel):
@@ -24,7 +21,7 @@ class CallBill(BaseModel):
     failed: bool = False
 
 
-class CallProgress(BaseModel):
+class CallProgress(Resumable):
     """What earlier attempts of a call have found out.
 
     Attributes:
@@ -40,21 +37,7 @@ class CallProgress(BaseModel):
     bills: list[CallBill] = Field(default_factory=list)
     crashes: int = 0
 
-    @classmethod
-    def resume(cls, details: Sequence[Any]) -> CallProgress:
-        """The progress in an activity's heartbeat details, or the start of a call."""
-        with suppress(ValidationError, IndexError, TypeError):
-            return cls.model_validate(details[0])
-        return cls()
-
     @property
     def usage(self) -> Usage:
         """All bills together."""
-        total = Usage()
-        for bill in self.bills:
-            total = total + bill.usage
-        return total
-
-    def beat(self) -> None:
-        """Record the progress with the server."""
-        activity.heartbeat(self.model_dump(mode="json"))
+        return billed(bill.usage for bill in self.bills)

@@ -11,7 +11,7 @@ from ..workflows.steps import RunStep
 from .asked_sentiment import ask_sentiment
 from .asking import Asker, Bill, NoAnswerError
 from .beside import ASK_SECONDS
-from .sentiment import SentimentScorers
+from .sentiment import ENGLISH, SentimentScorers, plain_language
 from .store.protocol import History
 
 
@@ -63,5 +63,7 @@ class Feelings:
             )
         except GMIError as error:
             bills = error.bills if isinstance(error, NoAnswerError) else ()
-            return Felt(Sentiment.unknown(language or "en"), bills, error.message)
+            return Felt(
+                Sentiment.unknown(plain_language(language or ENGLISH)), bills, error.message
+            )
         return Felt(asked.sentiment, asked.bills, asked.problem)

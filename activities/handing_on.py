@@ -23,10 +23,15 @@ def handing_on() -> Iterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        details = activity.cancellation_details()
-        if details is not None and details.worker_shutdown:
+        if worker_stops():
             raise shutdown_failure("The worker is shutting down; another one goes on.") from None
         raise
+
+
+def worker_stops() -> bool:
+    """Whether the activity was cancelled because its worker shuts down."""
+    details = activity.cancellation_details()
+    return details is not None and details.worker_shutdown
 
 
 def shutdown_failure(message: str) -> ApplicationError:

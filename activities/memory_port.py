@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
-
-from pydantic import BaseModel, ValidationError
 from temporalio import activity
 
 from ..personas.errors import GMIError
@@ -14,6 +9,7 @@ from ..workflows.memory import Care, CareAnswer, Encode, Encoded, Maintain, Main
 from ..workflows.ports import MemoryPort, implements
 from .asking import Asker
 from .catalog import Catalog
+from .heartbeats import Resumable
 from .learning.store import LearningStore
 from .memory.care import MemoryCare
 from .memory.consolidation import Consolidation, TidyProgress
@@ -24,7 +20,7 @@ from .store_port import serving
 MAX_CRASHES = 5
 
 
-class EncodeProgress(BaseModel):
+class EncodeProgress(Resumable):
     """What earlier attempts to encode a turn have come to.
 
     Attributes:
@@ -33,17 +29,6 @@ class EncodeProgress(BaseModel):
     """
 
     crashes: int = 0
-
-    @classmethod
-    def resume(cls, details: Sequence[Any]) -> EncodeProgress:
-        """The progress in an activity's heartbeat details, or a first attempt's."""
-        with suppress(ValidationError, IndexError, TypeError):
-            return cls.model_validate(details[0])
-        return cls()
-
-    def beat(self) -> None:
-        """Record the progress with the server."""
-        activity.heartbeat(self.model_dump(mode="json"))
 
 
 @implements(MemoryPort)
@@ -100,12 +85,8 @@ class MemoryActivities(MemoryPort):
     async def maintain(self, request: Maintain) -> MaintenanceReport:
         """Tidy a persona's memories: prune, shrink, calm, cluster, link, embed."""
         progress = TidyProgress.resume(activity.info().heartbeat_details)
-
-        def beat() -> None:
-            activity.heartbeat(progress.model_dump(mode="json"))
-
-        async with serving(beat):
-            return await self._consolidation.maintain(request, progress, beat)
+        async with serving(progress.beat):
+            return await self._consolidation.maintain(request, progress, progress.beat)
 
     async def care(self, request: Care) -> CareAnswer:
         """Look at memories, put one in, correct or erase some."""

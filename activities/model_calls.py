@@ -115,8 +115,6 @@ class _Attempt:
         """
         try:
             result = await self._come_to_result()
-        except NoAnswerError as failure:
-            result = await self._after_failure(failure)
         except GMIError as error:
             if error.retryable:
                 raise
@@ -141,12 +139,15 @@ class _Attempt:
         question = None
         while len(self._progress.answers) < ANSWERS:
             if self._left() <= 0:
-                return self._too_late()
+                return self._too_late(asks)
             if question is None:
                 question = await asks.text()
             said = self._progress.answers
             text = asks.again(question, said[-1], problems) if said else question
-            answer = await self._ask(persona, asks, text)
+            try:
+                answer = await self._ask(persona, asks, text)
+            except NoAnswerError as failure:
+                return await self._after_failure(asks, failure)
             result, problems = self._read(answer, asks)
             if result is not None:
                 return result
@@ -232,10 +233,10 @@ class _Attempt:
         ]
         await self._store.record_usage(request.at, rows)
 
-    async def _after_failure(self, failure: NoAnswerError) -> CallResult:
+    async def _after_failure(self, asks: Question, failure: NoAnswerError) -> CallResult:
         """No model answered: another attempt follows, or the call is over."""
         if failure.late:
-            return self._too_late()
+            return self._too_late(asks)
         wait = failure.retry_after
         if wait is None:
             wait = min(_FIRST_WAIT * 2 ** min(self._attempt - 1, 10), _LONGEST_WAIT)
@@ -270,11 +271,8 @@ class _Attempt:
     def _left(self) -> float:
         return self._end - asyncio.get_running_loop().time()
 
-    def _too_late(self) -> CallResult:
-        request = self._request
-        appraises = request.event is not None
-        called = "appraisal of the event" if appraises else f"metaprompt {request.id!r}"
+    def _too_late(self, asks: Question) -> CallResult:
         return self.refused(
-            "APPRAISAL_DEADLINE" if appraises else "METAPROMPT_DEADLINE",
-            f"The {called} had no answer within {request.deadline:g} s.",
+            f"{asks.code}_DEADLINE",
+            f"The {asks.called} had no answer within {self._request.deadline:g} s.",
         )

@@ -71,8 +71,8 @@ class ModelActivities(ModelPort):
             settings,
             send,
             content,
-            memories,
             feelings,
+            memories,
             learning,
         )
         self._calls = ModelCalls(store, catalog, asker)
@@ -80,7 +80,7 @@ class ModelActivities(ModelPort):
     async def run_step(self, request: RunStep) -> StepResult:
         """Record what is new, ask the model once, record its reply."""
         info = activity.info()
-        progress = Progress.resume(info.heartbeat_details, request.start_hop)
+        progress = Progress.resume(info.heartbeat_details, hop=request.start_hop)
         with handing_on():
             async with beating(progress.beat):
                 attempt = StepAttempt(self._parts, request, progress, info.attempt)

@@ -5,20 +5,16 @@ A lost worker repeats its hop; only a provider's failure moves to the next one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
-
-from pydantic import BaseModel, Field, ValidationError
-from temporalio import activity
+from pydantic import Field
 
 from ..personas.messages import Usage
 from ..personas.sentiment import Sentiment
 from ..workflows.steps import HopFailure
+from .heartbeats import Resumable
 from .store.protocol import UsageRow
 
 
-class Progress(BaseModel):
+class Progress(Resumable):
     """What earlier attempts of a step have found out.
 
     Attributes:
@@ -42,17 +38,6 @@ class Progress(BaseModel):
     beside: Usage = Usage()
     unwritten: list[UsageRow] = Field(default_factory=list)
 
-    @classmethod
-    def resume(cls, details: Sequence[Any], start_hop: int) -> Progress:
-        """The progress in an activity's heartbeat details, or the start of a step."""
-        with suppress(ValidationError, IndexError, TypeError):
-            return cls.model_validate(details[0])
-        return cls(hop=start_hop)
-
     def move(self, hop: int) -> None:
         """Go on to another hop."""
         self.hop, self.tries, self.waited = hop, 0, False
-
-    def beat(self) -> None:
-        """Record the progress with the server."""
-        activity.heartbeat(self.model_dump(mode="json"))

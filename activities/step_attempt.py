@@ -43,7 +43,7 @@ from .content import ContentLoader
 from .feelings import Feelings
 from .gateway.circuits import CircuitRegistry
 from .gateway.failures import ProviderFailure
-from .gateway.hops import Hop, after_failure, chain
+from .gateway.hops import Hop, after_failure, chain, provider_of
 from .gateway.models import ensure_supported, model_info, price
 from .gateway.provider import ModelRequest, Provider
 from .gateway.registry import ProviderRegistry
@@ -73,8 +73,8 @@ class StepParts:
         settings: The worker's settings, by the names of their variables.
         send: Delivers a batch of chunks to the session whose step runs.
         content: Loads what messages refer to.
+        feelings: Scores how words feel.
         memories: Long-term memory; without it a turn brings nothing to mind.
-        feelings: Scores how words feel; without it nothing is known of them.
         learning: What personas learn about their users and change about themselves.
     """
 
@@ -85,8 +85,8 @@ class StepParts:
     settings: Mapping[str, str]
     send: Send
     content: ContentLoader
-    memories: Memories | None
-    feelings: Feelings | None = None
+    feelings: Feelings
+    memories: Memories | None = None
     learning: Learning | None = None
 
 
@@ -218,7 +218,7 @@ class StepAttempt:
         """How the user's words felt; a failure is a warning, and says nothing of them."""
         request, parts = self._request, self._parts
         scores = request.opening is not None and request.opening.score
-        if not scores or parts.feelings is None or self._progress.scored:
+        if not scores or self._progress.scored:
             return self._progress.sentiment
         found = await parts.feelings.score(request, persona, history)
         if found.problem is not None:
@@ -343,10 +343,16 @@ class StepAttempt:
             ConfigurationError: The primary is misconfigured.
             ProviderUnavailableError: No hop is left that can start.
         """
-        progress = self._progress
+        parts, progress = self._parts, self._progress
         for hop in hops[progress.hop :]:
             try:
-                provider = self._provider(hop)
+                provider = provider_of(
+                    hop,
+                    parts.providers,
+                    parts.circuits,
+                    self._request.credentials,
+                    waited=progress.waited,
+                )
             except ProviderFailure as failure:
                 if failure.kind == "configuration" and hop.index == 0:
                     raise ConfigurationError(
@@ -362,34 +368,6 @@ class StepAttempt:
             + "; ".join(f.error.message for f in progress.failures),
             details={"hops": [f"{hop.provider}:{hop.model}" for hop in hops]},
         )
-
-    def _provider(self, hop: Hop) -> Provider:
-        """The hop's provider.
-
-        Raises:
-            ProviderFailure: It is not set up, or its circuit is open.
-            GMIError: The primary's settings or credential cannot be used.
-        """
-        parts = self._parts
-        try:
-            provider = parts.providers.get(
-                hop.provider, self._request.credentials.get(hop.provider)
-            )
-        except GMIError as error:
-            if hop.index == 0:
-                raise
-            raise ProviderFailure(
-                error.message, kind="configuration", provider=hop.provider
-            ) from error
-        # A step that waits for this very provider is not turned away by what it made itself.
-        if not self._progress.waited and parts.circuits.is_open(hop.provider):
-            raise ProviderFailure(
-                f"{hop.provider}: its circuit is open after repeated failures",
-                kind="circuit_open",
-                provider=hop.provider,
-                status=503,
-            )
-        return provider
 
     def _last_hop(self, hop: Hop, hops: list[Hop]) -> int:
         """The last hop that can be asked after ``hop``, or ``hop`` itself."""

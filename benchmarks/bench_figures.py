@@ -1,9 +1,13 @@
-"""Summaries of measurements, and the table that shows them."""
+"""Summaries of measurements, what they were made on, and the table that shows them."""
 
 from __future__ import annotations
 
+import os
+import platform
 import statistics
+import time
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 
@@ -16,6 +20,18 @@ def summary(values: Sequence[float], scale: float = 1.0) -> dict[str, float]:
         "min": scaled[0],
         "max": scaled[-1],
         "n": len(scaled),
+    }
+
+
+def machine(*packages: str) -> dict[str, Any]:
+    """What the figures were measured on, with the versions of these packages and of our own."""
+    return {
+        "cpus": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "os": platform.platform(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in (*packages, "durable-gmi")},
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 
 

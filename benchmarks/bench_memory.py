@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import tempfile
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gmi.activities.embedders import Embedder
 from gmi.activities.memory.cache import ScopeCache, vector_of
+from gmi.activities.memory.encoding import encode
+from gmi.activities.memory.features import attention_features
 from gmi.activities.memory.recall import Recaller
 from gmi.activities.memory.store import MemoryStore, Writing
-from gmi.activities.memory.traces import Trace
+from gmi.activities.memory.traces import Affect, Trace
 from gmi.activities.store import SQLStore
 from gmi.activities.store.memory.sql import SQLMemoryStore
 
 _WRITTEN_AT_ONCE = 2000
+
+PACKAGES = ("numpy", "snowballstemmer", "SQLAlchemy")
+"""Those that a recall is done with."""
 
 
 @dataclass
@@ -68,14 +68,22 @@ async def memory() -> AsyncIterator[Memory]:
             await sessions.close()
 
 
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    packages = ("numpy", "snowballstemmer", "SQLAlchemy", "durable-gmi")
-    return {
-        "cpus": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
-        "os": platform.platform(),
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+def encoded(trace: Trace, feeling: float, words: str) -> Trace:
+    """A memory with the strength and importance that encoding gives it.
+
+    Args:
+        trace: The memory; it is not recalled since it was made.
+        feeling: The valence of what was said, from -1 to 1.
+        words: What was said.
+    """
+    found = encode(Affect(), feeling, attention_features(words), None)
+    return replace(
+        trace,
+        affect=found.affect,
+        intensity=found.intensity,
+        strength=found.strength,
+        stability=found.stability,
+        importance=found.importance,
+        last_access=trace.created_at,
+        updated_at=trace.created_at,
+    )

@@ -38,16 +38,15 @@ from typing import Any
 
 import httpx
 import numpy as np
-from bench_memory import Memory, machine, memory
+from bench_figures import machine
+from bench_memory import PACKAGES, Memory, encoded, memory
 from numpy.typing import NDArray
 
 from gmi.activities.embedders import Embedder, EmbedderRegistry
 from gmi.activities.gateway.registry import ProviderRegistry
 from gmi.activities.memory.candidates import find_candidates, passage
-from gmi.activities.memory.encoding import encode
-from gmi.activities.memory.features import attention_features
 from gmi.activities.memory.recall import RecallQuery
-from gmi.activities.memory.traces import DAY, Affect, Scope, Trace
+from gmi.activities.memory.traces import DAY, Scope, Trace
 from gmi.activities.sentiment import valence
 from gmi.personas.memory import MemorySettings
 from gmi.worker import Settings
@@ -112,8 +111,7 @@ def moment(text: str) -> float:
 
 def remembered(scope: Scope, session: str, place: int, turn: dict[str, Any], made: float) -> Trace:
     text = f"{turn['speaker']}: {turn['text']}"
-    encoded = encode(Affect(), valence(turn["text"]), attention_features(turn["text"]), None)
-    return Trace(
+    trace = Trace(
         id=f"{scope.id}-{turn['dia_id']}",
         scope=scope,
         content=text,
@@ -123,15 +121,9 @@ def remembered(scope: Scope, session: str, place: int, turn: dict[str, Any], mad
         depth=place // 2,
         role=("user", "assistant")[place % 2],
         persona_id="locomo",
-        affect=encoded.affect,
-        intensity=encoded.intensity,
-        strength=encoded.strength,
-        stability=encoded.stability,
-        importance=encoded.importance,
-        last_access=made,
         created_at=made,
-        updated_at=made,
     )
+    return encoded(trace, valence(turn["text"]), turn["text"])
 
 
 def ids_in(evidence: Sequence[str]) -> frozenset[str]:
@@ -235,7 +227,7 @@ async def measure(paths: Sequence[Path], embedder: Embedder | None) -> dict[str,
                     shares.append([hit / len(question.evidence) for hit in hits])
                 found.setdefault(name, {})[talk.name] = shares
     return {
-        "machine": machine(),
+        "machine": machine(*PACKAGES),
         "embedding": embedder.model if embedder is not None else None,
         "methods": {name: summary(shares) for name, shares in found.items()},
     }

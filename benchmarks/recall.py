@@ -27,14 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_figures import summary
-from bench_memory import Memory, machine, memory
+from bench_figures import machine, summary
+from bench_memory import PACKAGES, Memory, encoded, memory
 from numpy.typing import NDArray
 
 from gmi.activities.embedders import EmbedKind, Vectors
 from gmi.activities.memory.candidates import find_candidates
-from gmi.activities.memory.encoding import encode
-from gmi.activities.memory.features import attention_features
 from gmi.activities.memory.index import SearchFilter
 from gmi.activities.memory.recall import RecallQuery
 from gmi.activities.memory.traces import DAY, Affect, Scope, Trace
@@ -102,29 +100,20 @@ def traces_of(scope: Scope, count: int, words: Vocabulary, first: int = 0) -> li
         turn = number // 2
         session = f"session-{turn // _SESSION_TURNS}"
         text = words.text(_WORDS)
-        encoded = encode(Affect(), words.chance.uniform(-1, 1), attention_features(text), None)
         made = NOW - 3 * 365 * DAY * (1 - number / (first + count))
-        found.append(
-            Trace(
-                id=f"{scope.id}-{number}",
-                scope=scope,
-                content=text,
-                session=session,
-                turn=f"turn-{turn}",
-                branch="main",
-                depth=turn % _SESSION_TURNS,
-                role=("user", "assistant")[number % 2],
-                persona_id="bench",
-                affect=encoded.affect,
-                intensity=encoded.intensity,
-                strength=encoded.strength,
-                stability=encoded.stability,
-                importance=encoded.importance,
-                last_access=made,
-                created_at=made,
-                updated_at=made,
-            )
+        trace = Trace(
+            id=f"{scope.id}-{number}",
+            scope=scope,
+            content=text,
+            session=session,
+            turn=f"turn-{turn}",
+            branch="main",
+            depth=turn % _SESSION_TURNS,
+            role=("user", "assistant")[number % 2],
+            persona_id="bench",
+            created_at=made,
         )
+        found.append(encoded(trace, words.chance.uniform(-1, 1), text))
     return found
 
 
@@ -213,7 +202,7 @@ def show(result: dict[str, Any]) -> str:
 async def run(sizes: Sequence[int], repeat: int) -> dict[str, Any]:
     async with memory() as held:
         found = {str(count): await measure(held, count, repeat) for count in sizes}
-    return {"machine": machine(), "sizes": found}
+    return {"machine": machine(*PACKAGES), "sizes": found}
 
 
 def main() -> None:

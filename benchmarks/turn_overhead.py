@@ -18,7 +18,6 @@ import asyncio
 import itertools
 import json
 import os
-import platform
 import signal
 import sys
 import tempfile
@@ -28,12 +27,11 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import temporalio.client
-from bench_figures import per_turn, show, summary
+from bench_figures import machine, per_turn, show, summary
 from bench_model import MODEL, StreamingModel
 from bench_processes import Bench, Process, server_binary
 from minimal_loop import MinimalLoop
@@ -372,26 +370,15 @@ async def recovery(bench: Bench, sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
-    server = os.popen(f"'{server_binary()}' --version").read().strip()
-    return {
-        "cpus": os.cpu_count(),
-        "os": platform.platform(),
-        "python": platform.python_version(),
-        "temporalio": version("temporalio"),
-        "pydantic": version("pydantic"),
-        "server": server,
-        "durable-gmi": version("durable-gmi"),
-        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-
-
 async def measure(bench: Bench, model: StreamingModel, sizes: Sizes) -> dict[str, Any]:
     await bench.start_server()
     ours, loop = sides = await pair(bench, "turns")
     mindful = (Ours(ours.client, ours.worker, "mindful"), loop)
-    result: dict[str, Any] = {"machine": machine(), "sizes": asdict(sizes)}
+    server = os.popen(f"'{server_binary()}' --version").read().strip()
+    result: dict[str, Any] = {
+        "machine": {**machine("temporalio", "pydantic"), "server": server},
+        "sizes": asdict(sizes),
+    }
     steps: list[tuple[str, Callable[[], Awaitable[Any]]]] = [
         ("plain", lambda: latency(sides, PLAIN, sizes)),
         ("tool", lambda: latency(sides, TOOL, sizes)),

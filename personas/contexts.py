@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from pydantic.alias_generators import to_snake
 
 from .errors import MessageTooLargeError, ValidationError
-from .mind import COMPLEXITIES, SKILL_LEVELS, TaskContext, UserContext
+from .metaprompts.fields import COMPLEXITIES, SKILL_LEVELS
+from .mind import TaskContext, UserContext
 
 MAX_CONTEXT_BYTES = 2048
 """Bytes of a context as JSON: of what a turn brings along, and of what the mind holds."""

@@ -24,9 +24,6 @@ MAX_WORKING_BYTES = 8 * 1024
 MAX_HAPPENED = 3
 HAPPENED_CHARS = 300
 
-SKILL_LEVELS = ("novice", "beginner", "intermediate", "advanced", "expert")
-COMPLEXITIES = ("simple", "moderate", "complex", "advanced")
-
 
 class MindModel(BaseModel):
     """Base of what a mind is made of: immutable; fields of a newer release are passed over."""
@@ -57,7 +54,7 @@ class UserContext(Context):
     """What the mind knows of the user.
 
     Attributes:
-        skill_level: One of :data:`SKILL_LEVELS`.
+        skill_level: One of :data:`~.metaprompts.SKILL_LEVELS`.
         preferences: ``verbosity``, ``preferredFormat`` and what else the prompt knows.
     """
 
@@ -69,7 +66,7 @@ class TaskContext(Context):
     """What the conversation is about.
 
     Attributes:
-        complexity: One of :data:`COMPLEXITIES`, or what the persona starts with.
+        complexity: One of :data:`~.metaprompts.COMPLEXITIES`, or what the persona starts with.
         status: Where it stands; ``completed`` is what overlays know as its end.
     """
 

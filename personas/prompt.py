@@ -53,8 +53,8 @@ class Section:
 class PromptContext:
     """The situation that a prompt is built for.
 
-    A session tells all but ``language``, the hint and the signals, which are for those who call
-    :func:`assemble` themselves.
+    A session tells neither ``language``, the signals nor the interlocutor, which are for those who
+    call :func:`assemble` themselves; who speaks it tells in a :class:`Section`.
 
     Attributes:
         mood: The mood's name.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from .checks import camel_case_data
 from .metaprompts.merge import merged
@@ -40,7 +40,7 @@ def remarks(persona: Persona | Mapping[str, Any]) -> list[str]:
     found = [*_unknown_keys(Persona, raw, ""), *_traits(raw.get("personalityTraits"))]
     try:
         built = persona if isinstance(persona, Persona) else Persona.model_validate(dict(persona))
-    except (ValidationError, ValueError):
+    except ValueError:
         return found
     found += merged(built).warnings
     found += MoodSettings.from_adaptation(built.mood_adaptation)[1]

@@ -35,8 +35,7 @@ DEFAULT_MAX_MESSAGES = 20
 class Persona(PersonaModel):
     """A character: its words, its traits, its models, and how its sessions behave.
 
-    The whole form is read, checked and frozen. Sessions do not act yet on moods, sentiment,
-    metaprompts, initial imprints and contexts, and elements with criteria.
+    The whole form is read, checked and frozen when a session opens.
 
     Attributes:
         id: Names the persona in every call.
@@ -56,9 +55,9 @@ class Persona(PersonaModel):
         learning: How the persona learns about its users; ``True`` for the defaults, ``None`` for
             what the worker says.
         emergent: What the persona may change about itself.
-        initial_memory_imprints: What a new session's working memory is to hold.
-        custom_fields: Anything; ``initialUserContext`` and ``initialTaskContext`` are meant to
-            start a session.
+        initial_memory_imprints: What a new session's working memory holds.
+        custom_fields: Anything; ``initialUserContext`` and ``initialTaskContext`` are what the mind
+            of a new session is told.
     """
 
     id: str = Field(min_length=1)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from .affect import limited
 from .errors import SelfChangeRefusedError
 from .learning import REFUSAL_TEXT, Refusal
 from .parts import PersonaModel
@@ -206,7 +207,7 @@ def change_trait(
 
 def moved(value: float, delta: float) -> float:
     """A trait moved within 0 to 1; one that was written outside may stay there."""
-    return min(max(value + delta, min(0.0, value)), max(1.0, value))
+    return limited(value + delta, min(0.0, value), max(1.0, value))
 
 
 def with_learned(traits: Mapping[str, Any], learned: Mapping[str, float]) -> dict[str, Any]:

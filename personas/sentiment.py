@@ -10,7 +10,7 @@ the thresholds, whatever they say.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Self
 
@@ -372,16 +372,6 @@ def forgotten(state: SentimentState, kept_turns: Collection[str]) -> SentimentSt
         for trend in state.trends
     )
     return state.model_copy(update={"trends": trends})
-
-
-def forgotten_events(events: Iterable[Event], kept_turns: Collection[str]) -> tuple[Event, ...]:
-    """The events, those of turns that the history no longer holds without the user's words."""
-    return tuple(event if event.turn in kept_turns else _wordless(event) for event in events)
-
-
-def _wordless(event: Event) -> Event:
-    metadata = {key: value for key, value in event.metadata.items() if key != "evidence_preview"}
-    return event.model_copy(update={"metadata": metadata})
 
 
 def _counted(

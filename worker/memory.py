@@ -210,7 +210,7 @@ class MemoryClient:
             persona=persona or None,
             type=type,
             importance=importance,
-            tags=list_of(tags),
+            tags=list(tags),
             request_id=request_id,
         )
         return answer.items[0]
@@ -388,7 +388,7 @@ class SessionMemory:
             scopes=None if scope is None else [scope],
             type=type,
             importance=importance,
-            tags=list_of(tags),
+            tags=list(tags),
             request_id=request_id,
         )
         return answer.items[0]
@@ -426,8 +426,3 @@ class SessionMemory:
 def shown(answer: CareAnswer) -> Item:
     """The memory that ``show`` answers with, and what is told beside it."""
     return {**answer.items[0], **answer.details}
-
-
-def list_of(values: Sequence[str]) -> list[str]:
-    """A list, since a client's methods have that name too."""
-    return list(values)

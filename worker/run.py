@@ -62,9 +62,12 @@ async def _serve(worker: Worker, ended: asyncio.Event, ready: Callable[[], None]
             await worker.shutdown()
         elif not running.done():
             running.cancel()
-        await running
-    except asyncio.CancelledError:
-        if not told.done():
-            raise
+        await asyncio.wait({running})
     finally:
         told.cancel()
+        if not running.done():
+            # The caller was cancelled: nobody would end the worker.
+            running.cancel()
+            await asyncio.wait({running})
+    if not running.cancelled():
+        running.result()

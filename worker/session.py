@@ -391,10 +391,7 @@ class Session(SessionFeelings):
         stream: bool,
     ) -> SubmitTurn:
         """The turn's input, checked as the session will check it."""
-        if self._closed:
-            raise SessionClosedError(
-                f"The session {self.id!r} is closed; open it again with client.session()."
-            )
+        self._check_open()
         asked = {
             "content": _content(content),
             "request_id": request_id or str(uuid.uuid4()),

@@ -17,6 +17,7 @@ from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy
 
 from ..personas.errors import (
     MessageTooLargeError,
+    SessionClosedError,
     SessionNotFoundError,
     StoreBehindError,
     ValidationError,
@@ -84,6 +85,13 @@ class SessionCalls:
     def feed(self) -> Feed:
         """The session's chunk stream, shared by all readers of this client."""
         return self._client.feeds.of(self.workflow_id)
+
+    def _check_open(self) -> None:
+        """Refuse what would start the session again after it was closed here."""
+        if self._closed:
+            raise SessionClosedError(
+                f"The session {self.id!r} is closed; open it again with client.session()."
+            )
 
     async def read(self, what: ReadKind, **where: Any) -> AsyncIterator[dict[str, Any]]:
         """Everything of a kind that the store holds about the session, page by page.

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ..personas.emotion import AppraisalVector, Interlocutor, Relationship, Stimulus
-from ..personas.errors import SessionClosedError
 from ..personas.mind import Mind
 from ..workflows.decode import parse
 from ..workflows.mind_calls import (
@@ -76,10 +75,7 @@ class SessionFeelings(SessionIntentions):
             ValidationError: The persona has no emotions, or an argument does not fit.
             ConversationBusyError: A turn waits for the host.
         """
-        if self._closed:
-            raise SessionClosedError(
-                f"The session {self.id!r} is closed; open it again with client.session()."
-            )
+        self._check_open()
         asked = parse(
             {
                 "message": message,

@@ -217,7 +217,8 @@ class SessionReads(SessionCalls):
         async for item in self.read("trace"):
             entry = TraceEntry.model_validate(item)
             entries.setdefault(entry.seq, entry)
-        return [entries[seq] for seq in sorted(entries)][-limit:]
+        newest = sorted(entries)[max(0, len(entries) - limit) :]
+        return [entries[seq] for seq in newest]
 
     async def get_persona(self) -> Persona:
         """The persona that the session runs, as it was frozen."""

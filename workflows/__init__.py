@@ -1,4 +1,4 @@
-"""What happens: the session workflow, its wire models and its ports."""
+"""What happens: the workflows, what crosses their handlers, and their ports."""
 
 from ..personas.errors import GMIError
 from ..personas.options import CompletionOptions

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 
+from ..personas.errors import SessionClosedError
 from ..personas.messages import Message
 from .chunk_log import ChunkLog
 from .decode import encoded_size
@@ -50,6 +51,15 @@ class Core:
         self.stopping: set[str] = set()
         self.after: asyncio.Task[None] | None = None
         self._first_event = workflow.info().get_current_history_length()
+
+    def check_open(self) -> None:
+        """Refuse what a session cannot take once it was asked to close.
+
+        Raises:
+            SessionClosedError: It was.
+        """
+        if self.closing:
+            raise SessionClosedError("The session is closed; open it again to start anew.")
 
     def at(self, turn: str = "", counter: int | None = None) -> At:
         """Where a write made now belongs; takes the next write counter unless one is given."""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from temporalio import workflow
 
-from ..personas.errors import GMIError, SessionClosedError
+from ..personas.errors import GMIError
 from ..personas.prospective import Intention
 from . import intentions
 from .core import Core
@@ -42,7 +42,7 @@ class Intending:
     def intend(self, asked: Intend) -> IntentionAck:
         """Note something to remember later."""
         core = self._core
-        self._check_open()
+        core.check_open()
         ack = intentions.add(core.state, asked, str(workflow.uuid4()), workflow.now())
         if ack.added:
             core.trace.add(
@@ -64,7 +64,7 @@ class Intending:
     async def notice(self, asked: Notice) -> NoticeAck:
         """An event happened."""
         core = self._core
-        self._check_open()
+        core.check_open()
         found = intentions.notice(core.state, asked.event)
         due = [item.id for item in found]
         core.trace.add("STATE_CHANGE", f"The event {asked.event!r} happened.", details={"due": due})
@@ -106,6 +106,9 @@ class Intending:
 
     async def _start(self, item: Intention) -> None:
         core = self._core
+        if not intentions.stands(core.state, item):
+            # It was cancelled, or got its turn, while another's input was put into the store.
+            return
         # Made of the intention and of how often it came, so that it is one turn however often
         # this is decided; and of when it was noted, since its id may have been used before.
         noted = item.created_at.isoformat()
@@ -137,10 +140,6 @@ class Intending:
             {"intention": item.id, "kind": item.kind, "fired": item.fired + 1},
         )
         await self._history.take_input(record)
-
-    def _check_open(self) -> None:
-        if self._core.closing:
-            raise SessionClosedError("The session is closed; open it again to start anew.")
 
 
 def said(item: Intention) -> str:

@@ -106,6 +106,11 @@ def find(state: SessionState, name: str) -> Intention | None:
     return next((item for item in state.intentions if item.id == name), None)
 
 
+def stands(state: SessionState, item: Intention) -> bool:
+    """Whether an intention is still as it was when it was looked up."""
+    return find(state, item.id) == item
+
+
 def reminders(state: SessionState, now: datetime, ceiling: int | None) -> list[Reminder]:
     """What a turn that opens now is told: what is due, and what waits for its cue.
 

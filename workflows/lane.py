@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 
-from ..personas.errors import SessionBusyError, SessionClosedError, TurnNotFoundError
+from ..personas.errors import SessionBusyError, TurnNotFoundError
 from . import views
 from .core import Core
 from .intending import Intending
@@ -158,22 +158,13 @@ class Lane:
         """Continue as new, with everything that was accepted; returns only when asked to close."""
         core = self._core
         core.rolling = True
-        await self._remembering.pause()
-        await self._reflecting.pause()
-        await core.settled()
-        self._chunks.detach()
-        while True:
-            await workflow.wait_condition(workflow.all_handlers_finished)
-            if core.closing:
-                core.rolling = False
-                return
-            active = core.state.active
-            if active is not None and active.turn in core.stopping:
-                # Only this run knows that the stop was accepted.
-                self._end.stopped(active)
-            if core.after is None:
-                break
-            await core.settled()
+        try:
+            await self._wind_up()
+        finally:
+            # Whoever closes the session instead, as a cancellation does, still has work to do.
+            core.rolling = False
+        if core.closing:
+            return
         core.state.run += 1
         core.state.trim()
         workflow.continue_as_new(
@@ -186,6 +177,25 @@ class Lane:
                 }
             )
         )
+
+    async def _wind_up(self) -> None:
+        """Wait until nothing of the run is left to do, or the session is asked to close."""
+        core = self._core
+        await self._remembering.pause()
+        await self._reflecting.pause()
+        await core.settled()
+        self._chunks.detach()
+        while True:
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            if core.closing:
+                return
+            active = core.state.active
+            if active is not None and active.turn in core.stopping:
+                # Only this run knows that the stop was accepted.
+                self._end.stopped(active)
+            if core.after is None:
+                return
+            await core.settled()
 
     async def _release(self) -> bool:
         """Leave the record in the store and complete, unless new work came meanwhile."""
@@ -294,8 +304,7 @@ class Lane:
         core = self._core
         if self._reserved or core.state.active or core.state.queue or core.state.paused:
             raise SessionBusyError("A turn runs, waits or is queued; stop it or wait for it.")
-        if core.closing:
-            raise SessionClosedError("The session is closed; open it again to start anew.")
+        core.check_open()
         self._reserved = True
         try:
             return await work()

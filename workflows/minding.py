@@ -20,9 +20,10 @@ from ..personas.errors import ValidationError
 from ..personas.learning import TurnLearning
 from ..personas.messages import Message
 from ..personas.metaprompts.answers import MindPatch
+from ..personas.metaprompts.fields import COMPLEXITIES, SKILL_LEVELS
 from ..personas.metaprompts.triggers import Firings, due
 from ..personas.metaprompts.variables import MindView, TraceLine
-from ..personas.mind import COMPLEXITIES, SKILL_LEVELS, Mind, affect
+from ..personas.mind import Mind, affect
 from ..personas.mood import MoodState, decayed, moved
 from ..personas.self_improvement import with_learned
 from ..personas.sentiment import LONG_CHARS, Sentiment, observed

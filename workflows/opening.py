@@ -11,7 +11,7 @@ from .policies import STORE
 from .ports import StorePort
 from .requests import check_config, check_credentials
 from .session_records import OpenedSession, OpenSession
-from .state import WORKFLOW_PREFIX, SessionStart, SessionState, Unencoded
+from .state import WORKFLOW_PREFIX, SessionStart, SessionState
 from .trace_log import TraceLog
 
 
@@ -77,7 +77,7 @@ def fresh(opened: OpenedSession) -> SessionState:
         mind=opened.mind or Mind().noted(opened.frozen.rules.imprints),
         # Kept with a turn, so it was moved: by the persona's rules, or by the host.
         moved=opened.mind is not None,
-        unencoded=[Unencoded.model_validate(left.model_dump()) for left in opened.unremembered],
+        unencoded=opened.unremembered,
         branch=opened.head_branch,
         depth=opened.head_depth,
     )

@@ -13,6 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from ..personas.metaprompts.reflection import SELF_REFLECTION
+from ..personas.metaprompts.triggers import DueKind
 from .core import Core
 from .failures import info_from_activity, let_go
 from .mind_calls import Reflected
@@ -102,7 +103,7 @@ class Reflecting:
             self._minding.keep(state.head)
         state.patches = []
 
-    def _queue(self, id: str, kind: str, turn: str, record: TurnRecord | None) -> None:
+    def _queue(self, id: str, kind: DueKind, turn: str, record: TurnRecord | None) -> None:
         core, state = self._core, self._core.state
         if len(state.metaprompts) >= MAX_PENDING:
             core.trace.add("WARNING", f"{MAX_PENDING} metaprompts wait; {id} was not run.", turn)
@@ -111,18 +112,16 @@ class Reflecting:
             "SELF_REFLECTION_TRIGGERED", f"{id} is due.", turn, {"metaprompt": id, "by": kind}
         )
         state.metaprompts.append(
-            PendingMetaprompt.model_validate(
-                {
-                    "id": id,
-                    "kind": kind,
-                    "turn": turn,
-                    "branch": record.branch if record is not None else state.branch,
-                    "depth": record.depth if record is not None else state.depth,
-                    "seq": state.seq if record is None else record.seq,
-                    "persona_digest": state.persona_digest,
-                    "view": self._minding.view(),
-                    "since": workflow.now(),
-                }
+            PendingMetaprompt(
+                id=id,
+                kind=kind,
+                turn=turn,
+                branch=state.branch if record is None else record.branch,
+                depth=state.depth if record is None else record.depth,
+                seq=state.seq if record is None else record.seq,
+                persona_digest=state.persona_digest,
+                view=self._minding.view(),
+                since=workflow.now(),
             )
         )
 

@@ -16,7 +16,8 @@ from .memory import Encode, Encoded
 from .minding import Minding
 from .policies import AFTER_TURN
 from .ports import MemoryPort
-from .state import TurnRecord, Unencoded
+from .session_records import Unremembered
+from .state import TurnRecord
 from .steps import Opened, RecallOrder
 
 MAX_WAITING = 64
@@ -97,7 +98,7 @@ class Remembering:
         if record.kind == "event" and not (perception and perception.remembered):
             return
         state.unencoded.append(
-            Unencoded(
+            Unremembered(
                 turn=record.turn,
                 persona_digest=record.persona_digest,
                 feeling=self._minding.feeling(),
@@ -114,7 +115,7 @@ class Remembering:
             self._work = asyncio.create_task(self._encode_all())
 
     async def pause(self) -> None:
-        """Stop encoding before the run continues as new; what is left is in the state."""
+        """Stop encoding; what is left is in the state."""
         self._paused = True
         if self._work is not None and not self._work.done():
             self._work.cancel()
@@ -128,14 +129,8 @@ class Remembering:
             with contextlib.suppress(TimeoutError):
                 await workflow.wait_condition(lambda: not self.waiting, timeout=GRACE_SECONDS)
         self._hurried = True
-        if self._work is not None and not self._work.done():
-            self._work.cancel()
-            await workflow.wait_condition(self._work.done)
+        await self.pause()
         self.start()
-        await self.settled()
-
-    async def settled(self) -> None:
-        """Wait until every done turn is encoded, or the run rests."""
         await workflow.wait_condition(lambda: self._paused or not self.waiting)
 
     async def _encode_all(self) -> None:
@@ -148,7 +143,7 @@ class Remembering:
         except asyncio.CancelledError:
             return
 
-    async def _encode(self, item: Unencoded) -> None:
+    async def _encode(self, item: Unremembered) -> None:
         core, state = self._core, self._core.state
         waiting = len(state.unencoded)
         size = sum(encoded_size(other) for other in state.unencoded)
@@ -182,7 +177,7 @@ class Remembering:
             self._took(item, encoded)
         state.unencoded = [other for other in state.unencoded if other is not item]
 
-    def _took(self, item: Unencoded, encoded: Encoded) -> None:
+    def _took(self, item: Unremembered, encoded: Encoded) -> None:
         core = self._core
         for warning in encoded.warnings:
             core.trace.add("WARNING", warning, item.turn)

@@ -209,8 +209,7 @@ class Requests:
             SessionBusyError: The queue is full, or a turn runs and the sender will not wait.
         """
         core, state = self._core, self._core.state
-        if core.closing:
-            raise SessionClosedError("The session is closed; open it again to start anew.")
+        core.check_open()
         if submit.session_key is not None and submit.session_key != state.session:
             raise SessionClosedError(
                 f"The session {submit.session_key!r} is closed; the id now belongs to "

@@ -16,13 +16,14 @@ from ..personas.emotion import Interlocutor
 from ..personas.learning import Binding, TurnLearning
 from ..personas.messages import Message, Part, Usage
 from ..personas.metaprompts.answers import MindPatch
+from ..personas.metaprompts.triggers import DueKind
 from ..personas.metaprompts.variables import MindView
 from ..personas.mind import Mind
 from ..personas.options import CompletionOptions
 from ..personas.prospective import Intention
 from .mind_calls import Perceive, Perception
-from .session_records import SessionConfig, SessionRules
-from .steps import Feeling, MindBrief, PlannedCall, StoredMessage, ToolPatch
+from .session_records import SessionConfig, SessionRules, Unremembered
+from .steps import MindBrief, PlannedCall, StoredMessage, ToolPatch
 from .trace import TraceEntry
 from .turns import HopSpec, PauseReason, ToolCallView, TurnCard, TurnKind, TurnOutput
 
@@ -191,14 +192,6 @@ class Answered(Carried):
     turn: str
 
 
-class Unencoded(Carried):
-    """A done turn that is not in long-term memory yet."""
-
-    turn: str
-    persona_digest: str
-    feeling: Feeling = Feeling()
-
-
 class PendingMetaprompt(Carried):
     """A metaprompt that has to run, or runs.
 
@@ -213,7 +206,7 @@ class PendingMetaprompt(Carried):
     turn: str
     branch: str = "main"
     depth: int = 0
-    kind: Literal["event", "interval", "manual"] = "interval"
+    kind: DueKind = "interval"
     seq: int = 0
     persona_digest: str
     view: MindView = MindView()
@@ -279,7 +272,7 @@ class SessionState(Carried):
     learner: Binding | None = None
     metaprompts: list[PendingMetaprompt] = Field(default_factory=list)
     patches: list[PendingPatch] = Field(default_factory=list)
-    unencoded: list[Unencoded] = Field(default_factory=list)
+    unencoded: list[Unremembered] = Field(default_factory=list)
     intentions: list[Intention] = Field(default_factory=list)
     intention_digests: dict[str, str] = Field(default_factory=dict)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 from temporalio import workflow
@@ -20,6 +20,7 @@ from ..personas.messages import Message
 from .core import Core
 from .decode import encoded_size, misfit, undecodable
 from .failures import info_from_activity, never_started, outcome_unknown, root_cause
+from .minding import Minding
 from .policies import NOT_REGISTERED, tool_attempts, tool_options
 from .state import ToolResult, TurnRecord
 from .steps import (
@@ -35,9 +36,6 @@ from .steps import (
     ToolPatch,
 )
 from .turns import ErrorInfo, PauseReason
-
-if TYPE_CHECKING:
-    from .minding import Minding
 
 MAX_ERROR_DETAILS = 1024
 

@@ -5,7 +5,6 @@ Deterministic: it decides and records; whatever touches the world is an activity
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -20,7 +19,7 @@ from .beginning import Beginning
 from .chunks import ChunkItem, calls_item, usage_content, usage_item
 from .core import Core
 from .drafts import draft_of, joined_text, with_warnings
-from .failures import as_error_info, info_from_activity, root_cause
+from .failures import as_error_info, info_from_activity, let_go, root_cause
 from .minding import Minding
 from .policies import STEP
 from .ports import ModelPort
@@ -388,12 +387,6 @@ class TurnLoop:
         )
         record.phase = "paused"
         self._end.paused(record)
-
-
-def let_go(handle: asyncio.Task[StepResult]) -> None:
-    """Look at what a stopped step came to, which nobody else does."""
-    if not handle.cancelled():
-        handle.exception()
 
 
 def path(record: TurnRecord) -> list[Segment]:

@@ -77,11 +77,10 @@ class WatchedEmbedder:
                 )
             self._trying = True
         try:
-            vectors = await self._ask(texts, kind)
+            return await self._ask(texts, kind)
         finally:
             if tries:
                 self._trying = False
-        return vectors
 
     async def _ask(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:
         began, known = self._clock(), self._until

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ...personas.errors import GMIError
 from ...personas.options import CompletionOptions
 from ...personas.schema import Persona
 from ...workflows.turns import HopSpec
+from .circuits import CircuitRegistry
 from .failures import ProviderFailure
+from .provider import Provider
 from .registry import ProviderRegistry, default_model, usual_model
 
 LAST_HOP_TRIES = 3
@@ -124,6 +127,44 @@ def persona_fallback(persona: Persona) -> list[HopSpec] | None:
         )
         for hop in persona.fallback
     ]
+
+
+def provider_of(
+    hop: Hop,
+    registry: ProviderRegistry,
+    circuits: CircuitRegistry,
+    credentials: Mapping[str, str],
+    *,
+    waited: bool = False,
+) -> Provider:
+    """The provider of a hop that is asked now.
+
+    Args:
+        hop: The hop.
+        registry: The providers.
+        circuits: Their circuit breakers.
+        credentials: Provider to ``env:NAME``, as the session has them.
+        waited: The caller waited for this very provider, and is not turned away by an open
+            circuit that it made itself.
+
+    Raises:
+        ProviderFailure: It is not set up, or its circuit is open.
+        GMIError: The primary's settings or credential cannot be used.
+    """
+    try:
+        provider = registry.get(hop.provider, credentials.get(hop.provider))
+    except GMIError as error:
+        if hop.index == 0:
+            raise
+        raise ProviderFailure(error.message, kind="configuration", provider=hop.provider) from error
+    if not waited and circuits.is_open(hop.provider):
+        raise ProviderFailure(
+            f"{hop.provider}: its circuit is open after repeated failures",
+            kind="circuit_open",
+            provider=hop.provider,
+            status=503,
+        )
+    return provider
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from ...personas.loops import Loop, LoopManifest, Surface, TurnCounts, manifest
 from ...personas.personality import personality_section
 from ...personas.prompt import PRIORITY_PERSONALITY
 from ...personas.self_changes import ChangeKind, Holder, SelfChange, latest, learned_traits
-from ...personas.self_improvement import EmergentConfig, skills_on, with_learned
-from .pieces import forged_piece, skills_piece
+from ...personas.self_improvement import EmergentConfig, with_learned
+from .pieces import change_pieces
 from .store import Call, Draft, LearningStore
 
 PREPARED: tuple[ChangeKind, ...] = ("trait", "skill", "param", "tool")
@@ -154,34 +154,30 @@ class LearningLayer:
         changes: list[SelfChange] = []
         warnings: tuple[str, ...] = ()
         if key is not None and mode != "off" and self._store is not None:
-            try:
-                changes = await asyncio.wait_for(
-                    self._store.changes(Holder(turn.session, key), PREPARED), self._timeout
-                )
-            # Whatever a store raises, the turn goes on with what its author wrote.
-            except Exception as error:
+            changes, warnings = await changes_of(
+                self._store, Holder(turn.session, key), self._timeout
+            )
+            if warnings:
                 key, reason = None, "failed"
-                warnings = (_unprepared(error, self._timeout),)
         self._count(key, reason)
         learned = learned_traits(changes, turn.now)
         shown = dict(turn.traits)
         if self.settings.traits and key is not None and mode != "off":
             shown = with_learned({**shown, **turn.overrides}, learned)
         section = personality_section(shown)
-        pieces = [
-            PromptPiece(name="personality", priority=PRIORITY_PERSONALITY, text=section)
-            if section is not None
-            else None,
-            skills_piece(turn.emergent.skills, skills_on(turn.emergent.skills, changes)),
-            forged_piece(latest(changes, "tool").values()),
-        ]
+        pieces = change_pieces(turn.emergent, changes)
+        if section is not None:
+            personality = PromptPiece(
+                name="personality", priority=PRIORITY_PERSONALITY, text=section
+            )
+            pieces = [personality, *pieces]
         return TurnLearning(
             mode=mode,
             learner="none" if key is None else "bound",
             reason=reason,
             key=key,
             binding=found.binding,
-            pieces=tuple(piece for piece in pieces if piece is not None),
+            pieces=tuple(pieces),
             learned=learned,
             params=params_of(changes),
             warnings=warnings,
@@ -298,16 +294,26 @@ def params_of(changes: list[SelfChange]) -> dict[str, Any]:
     return {name: change.data.get("value") for name, change in latest(changes, "param").items()}
 
 
-def _unprepared(error: Exception, timeout: float) -> str:
-    what = (
-        f"gave no answer within {timeout:g} s"
-        if isinstance(error, TimeoutError)
-        else f"failed: {type(error).__name__}: {error}"
-    )
-    return (
-        f"LEARNING_UNAVAILABLE: what was learned could not be read: the store {what}; the turn "
-        "has no learner."
-    )
+async def changes_of(
+    store: LearningStore, holder: Holder, timeout: float
+) -> tuple[list[SelfChange], tuple[str, ...]]:
+    """The changes that a turn is told of, or none and a warning.
+
+    Whatever a store raises, the turn goes on with what the persona's author wrote.
+    """
+    try:
+        return await asyncio.wait_for(store.changes(holder, PREPARED), timeout), ()
+    except Exception as error:
+        what = (
+            f"gave no answer within {timeout:g} s"
+            if isinstance(error, TimeoutError)
+            else f"failed: {type(error).__name__}: {error}"
+        )
+        warning = (
+            f"LEARNING_UNAVAILABLE: what was learned could not be read: the store {what}; the "
+            "turn goes on without it."
+        )
+        return [], (warning,)
 
 
 def create_learning_layer(

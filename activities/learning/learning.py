@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 
@@ -15,11 +14,11 @@ from ...personas.learning import (
 )
 from ...personas.loops import Loop, LoopManifest
 from ...personas.schema import Persona
-from ...personas.self_changes import Holder, latest, learned_traits
-from ...personas.self_improvement import EmergentConfig, skills_on
+from ...personas.self_changes import Holder, learned_traits
+from ...personas.self_improvement import EmergentConfig
 from ...workflows.steps import LearnOrder, RunStep
-from .layer import PREPARED, LearningLayer, Turn, params_of
-from .pieces import forged_piece, skills_piece
+from .layer import LearningLayer, Turn, changes_of, params_of
+from .pieces import change_pieces
 from .store import LearningStore
 
 MAX_LAYERS = 256
@@ -53,7 +52,8 @@ class Learning:
         settings = self._default if persona.learning is None else persona.learning
         if not settings:
             return None
-        name = f"{persona.id}\n{settings.model_dump_json()}\n{persona.self_improvement.enabled}"
+        host = host_loops(persona)
+        name = f"{persona.id}\n{settings.model_dump_json()}\n{host}"
         found = self._layers.get(name)
         if found is None:
             found = self._layers[name] = LearningLayer(
@@ -62,7 +62,7 @@ class Learning:
                 store=self.store,
                 surface="gmi",
                 profile="session",
-                host=host_loops(persona),
+                host=host,
                 timeout=self._timeout,
             )
             while len(self._layers) > MAX_LAYERS:
@@ -124,25 +124,9 @@ class Learning:
         return None
 
     async def _without_layer(self, turn: Turn) -> TurnLearning:
-        try:
-            changes = await asyncio.wait_for(
-                self.store.changes(Holder(turn.session), PREPARED), self._timeout
-            )
-            warnings: tuple[str, ...] = ()
-        # The turn goes on with what its author wrote.
-        except Exception as error:
-            changes = []
-            warnings = (
-                "LEARNING_UNAVAILABLE: the session's changes of itself could not be read: "
-                f"{type(error).__name__}: {error}",
-            )
-        skills = turn.emergent.skills
-        pieces = (
-            skills_piece(skills, skills_on(skills, changes)),
-            forged_piece(latest(changes, "tool").values()),
-        )
+        changes, warnings = await changes_of(self.store, Holder(turn.session), self._timeout)
         return TurnLearning(
-            pieces=tuple(piece for piece in pieces if piece is not None),
+            pieces=tuple(change_pieces(turn.emergent, changes)),
             learned=learned_traits(changes, turn.now),
             params=params_of(changes),
             warnings=warnings,

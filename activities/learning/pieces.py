@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...personas.learning import PromptPiece, TurnLearning
 from ...personas.options import CompletionOptions
 from ...personas.prompt import Section
 from ...personas.schema import Persona
-from ...personas.self_changes import SelfChange
-from ...personas.self_improvement import Skill
+from ...personas.self_changes import SelfChange, latest
+from ...personas.self_improvement import EmergentConfig, Skill, skills_on
 from ...personas.traits import HEXACO
 
 PRIORITY_SKILLS = 50
@@ -19,7 +19,16 @@ MAX_TEXT = 4000
 """Characters of a piece; what goes over it is left out whole."""
 
 
-def skills_piece(skills: Iterable[Skill], on: Mapping[str, bool]) -> PromptPiece | None:
+def change_pieces(emergent: EmergentConfig, changes: Sequence[SelfChange]) -> list[PromptPiece]:
+    """The skills that are on, and the tools that the agent made."""
+    found = (
+        _skills_piece(emergent.skills, skills_on(emergent.skills, changes)),
+        _forged_piece(latest(changes, "tool").values()),
+    )
+    return [piece for piece in found if piece is not None]
+
+
+def _skills_piece(skills: Iterable[Skill], on: Mapping[str, bool]) -> PromptPiece | None:
     """The instructions of the skills that are on."""
     lines = [
         f"### {skill.name}\n{skill.instructions.strip()}"
@@ -29,7 +38,7 @@ def skills_piece(skills: Iterable[Skill], on: Mapping[str, bool]) -> PromptPiece
     return _piece("skills", PRIORITY_SKILLS, "## Skills", "\n\n", lines)
 
 
-def forged_piece(forged: Iterable[SelfChange]) -> PromptPiece | None:
+def _forged_piece(forged: Iterable[SelfChange]) -> PromptPiece | None:
     """The tools that the agent made, which it calls through one tool."""
     heading = "## Tools that you made\nCall them with use_forged_tool."
     lines = [f"- {change.name}: {change.data.get('description', '')}" for change in forged]

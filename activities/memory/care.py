@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from typing import Protocol
@@ -27,13 +26,12 @@ from .memories import Memories, scopes_read, settings_of
 from .recall import RecallQuery
 from .revision import correct, remember
 from .store import Find
-from .traces import Scope, Trace
+from .traces import DERIVED_ROLES, Scope, Trace
 from .view import item_of, parse_scope, preview, scope_name
 
 HISTOGRAM_STEPS = 10
 MAX_LINKS = 100
 MAX_DERIVED = 20
-DERIVED_ROLES = ("schema", "gist")
 
 
 class Sessions(Protocol):
@@ -444,8 +442,8 @@ def _place(after: str | None) -> tuple[float, str] | None:
     if parts is None:
         return None
     try:
-        time = float(json.loads(parts[0]))
-    except (ValueError, TypeError, OverflowError, RecursionError):
+        time = float(parts[0])
+    except ValueError:
         time = math.nan
     if not math.isfinite(time):
         raise ValidationError(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field
 
 from ...personas.errors import GMIError, StoreError
 from ...personas.schema import Persona
 from ...workflows.memory import Maintain, MaintenanceReport
 from ..asking import Asker
 from ..catalog import Catalog
+from ..heartbeats import Resumable
 from .maintain import Maintainer, Said
 from .memories import Memories, settings_of
 from .traces import Scope
+from .view import scope_name
 from .wording import Wording
 
 logger = logging.getLogger(__name__)
@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 MAX_WARNINGS = 20
 
 
-class TidyProgress(BaseModel):
-    """How far a consolidation has come; kept in heartbeat details, so the next attempt goes on.
+class TidyProgress(Resumable):
+    """How far a consolidation has come.
 
     Attributes:
         done: Scopes that are finished.
@@ -42,13 +42,6 @@ class TidyProgress(BaseModel):
     at: str = ""
     embedded: int = 0
     report: MaintenanceReport = Field(default_factory=MaintenanceReport)
-
-    @classmethod
-    def resume(cls, details: Sequence[Any]) -> TidyProgress:
-        """The progress in an activity's heartbeat details, or none."""
-        with suppress(ValidationError, IndexError, TypeError):
-            return cls.model_validate(details[0])
-        return cls()
 
     def finish(self, scope: Scope, report: MaintenanceReport) -> None:
         """Take in what was done in a scope."""
@@ -110,7 +103,7 @@ class Consolidation:
         for scope in scopes:
             if progress.last is not None and (scope.kind, scope.id) <= progress.last:
                 continue
-            progress.at, progress.embedded = f"{scope.kind}:{scope.id}", 0
+            progress.at, progress.embedded = scope_name(scope), 0
             report = await self._tidied(maintainer, scope, request, said)
             progress.finish(scope, report)
             beat()
@@ -128,8 +121,8 @@ class Consolidation:
         except Exception as error:
             # Asking again would end the same way, and no scope after this one would be reached.
             logger.exception("A scope of %s was not tidied", request.persona)
-            why = error.message if isinstance(error, GMIError) else f"{type(error).__name__}"
-            warning = f"SCOPE_NOT_TIDIED: {scope.kind}:{scope.id} was left as it is: {why}"
+            why = error.message if isinstance(error, GMIError) else type(error).__name__
+            warning = f"SCOPE_NOT_TIDIED: {scope_name(scope)} was left as it is: {why}"
             return MaintenanceReport(warnings=[warning])
 
     def _wording(self, persona: Persona, model: str | None) -> Wording | None:

@@ -242,7 +242,7 @@ def _hint(feeling: Feeling) -> str:
     sure = (
         "You are nearly sure that you know"
         if feeling.kind == "high_confidence"
-        else ("You have the feeling of knowing")
+        else "You have the feeling of knowing"
     )
     about = f" about {_listed(feeling.entities[:3])}" if feeling.entities else ""
     when = ago(feeling.age)

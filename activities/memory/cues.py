@@ -83,13 +83,16 @@ class Cues:
 
     async def _near(self, embedder: Embedder, waiting: Sequence[Reminder], said: str) -> set[str]:
         """Ids of the reminders whose cue means about what is said."""
-        new = list(dict.fromkeys(i.cue for i in waiting if i.cue and i.cue not in self._vectors))
+        # While the model is asked, other turns may let go of vectors that this one needs.
+        kept = self._vectors
+        new = list(dict.fromkeys(i.cue for i in waiting if i.cue and i.cue not in kept))
         probes = list(_UNRELATED) if self._least is None else []
         vectors = await embedder.embed([said, *new, *probes], "query")
         if probes:
             self._least = least_similarity(vectors[1 + len(new) :])
-        known = {**self._vectors, **dict(zip(new, vectors[1:], strict=False))}
-        self._vectors = dict(list(known.items())[-MAX_KEPT:])
+        asked = dict(zip(new, vectors[1:], strict=False))
+        known = {**kept, **asked}
+        self._vectors = dict(list({**self._vectors, **asked}.items())[-MAX_KEPT:])
         least = max(SIMILARITY, self._least or 0.0) - _ROUNDING
         return {item.id for item in waiting if float(known[item.cue or ""] @ vectors[0]) >= least}
 

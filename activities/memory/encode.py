@@ -23,7 +23,7 @@ from ..sentiment import valence
 from .cache import ScopeCache, vector_of
 from .candidates import passage
 from .clusters import centroids
-from .decay import after_retrieval, current_strength, interference
+from .decay import after_retrieval, interference, strength_at
 from .encoding import encode
 from .entities import entities_of
 from .features import attention_features
@@ -222,12 +222,12 @@ class Encoder:
             marks = await self._store.consolidated(owner.persona_id, owner.user_scope(turn.session))
             known = centroids(marks, model)
             new = [fitted(trace, vectors.get(trace.id), known, moment, model) for trace in drafts]
-            return interfered(new, await self._rivals(new, vectors), turn.ended_at)
+            return interfered(new, await self._rivals(new, vectors, model), turn.ended_at)
         except StoreError:
             raise
         except Exception as error:
             # What was said is kept, whatever it cannot be compared with.
-            why = error.message if isinstance(error, GMIError) else f"{type(error).__name__}"
+            why = error.message if isinstance(error, GMIError) else type(error).__name__
             logger.exception("A turn was encoded without its likes")
             warnings.append(f"ENCODED_ALONE: the turn was compared with no other memory: {why}")
             return drafts, {}
@@ -247,18 +247,16 @@ class Encoder:
         return {trace.id: vectors[i] for i, trace in enumerate(traces)}
 
     async def _rivals(
-        self, new: Sequence[Trace], vectors: Mapping[str, NDArray[np.float32]]
+        self, new: Sequence[Trace], vectors: Mapping[str, NDArray[np.float32]], model: str
     ) -> dict[str, list[tuple[Trace, float]]]:
         """For each new trace the standing ones that are most like it."""
-        if self._embedder is None or not vectors:
-            return {}
         found: dict[str, list[tuple[Trace, float]]] = {}
         own = {trace.id for trace in new}
         for trace in new:
             vector = vectors.get(trace.id)
             if vector is None:
                 continue
-            for index in await self._cache.load([trace.scope], self._embedder.model, len(vector)):
+            for index in await self._cache.load([trace.scope], model, len(vector)):
                 alike = partial(_most_alike, index, vector, own)
                 found[trace.id] = await self._cache.run(alike)
         return found
@@ -417,11 +415,7 @@ def interfered(
     changed: list[Trace] = []
     for trace in new:
         near = [
-            (
-                other.id,
-                similarity,
-                current_strength(other.strength, other.stability, now - other.last_access),
-            )
+            (other.id, similarity, strength_at(other, now))
             for other, similarity in rivals.get(trace.id, ())
         ]
         loss = interference(near)

@@ -10,7 +10,13 @@ from typing import Any, Protocol
 
 from ...personas.errors import GMIError, StoreError
 from ...personas.memory import MemorySettings
-from ...personas.memory_health import HealthIssue, MemoryHealth, PartHealth, overall_status
+from ...personas.memory_health import (
+    HealthIssue,
+    MemoryHealth,
+    PartHealth,
+    Severity,
+    overall_status,
+)
 from ..embedders.embedder import Embedder
 from .ago import ago
 from .store import Find, MemoryStore
@@ -159,5 +165,5 @@ async def _consolidation(
     return found
 
 
-def _issue(severity: Any, description: str) -> HealthIssue:
+def _issue(severity: Severity, description: str) -> HealthIssue:
     return HealthIssue(severity=severity, component="embedding", description=description)

@@ -10,13 +10,13 @@ from ...personas.memory import MemorySettings
 from ...workflows.memory import MaintenanceReport
 from ..embedders.embedder import Embedder
 from .mechanisms.persona_drift import proposals
+from .ranges import trait
 from .reembedding import Reembedder
 from .scope_tidying import Caretaker, ScopeTidying, is_quiet
 from .store import Find, MemoryStore
 from .traces import Scope
+from .view import scope_name
 from .wording import Wording
-
-AVERAGE_TRAIT = 0.5
 
 Said = Callable[[int], None]
 
@@ -42,7 +42,7 @@ class Maintainer:
         embedder: Embedder | None = None,
         wording: Wording | None = None,
     ) -> None:
-        honesty = traits.get("honesty", AVERAGE_TRAIT)
+        honesty = trait(traits, "honesty")
         self._by = Caretaker(store, persona_id, settings, honesty, embedder, wording)
 
     async def scopes(self) -> list[Scope]:
@@ -110,7 +110,7 @@ class Maintainer:
         if found.problem:
             warnings.append(
                 f"EMBEDDED_LATER: {embedder.model} left {found.waiting} memories of "
-                f"{scope.kind}:{scope.id} without a vector: {found.problem}"
+                f"{scope_name(scope)} without a vector: {found.problem}"
             )
         return MaintenanceReport(
             embedded=found.done, waiting_for_vectors=found.waiting, warnings=warnings

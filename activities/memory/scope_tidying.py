@@ -11,13 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ...personas.errors import GMIError
 from ...personas.memory import MemorySettings
 from ...personas.messages import Usage
 from ..embedders.embedder import Embedder
 from . import clusters
+from .cache import array_of
 from .clusters import Grouping
 from .contradictions import Contradiction, contradictions
 from .likeness import cosine_at
@@ -180,7 +179,7 @@ class ScopeTidying:
             if trace.active and trace.role != ROLE and cluster_of(trace, {}) not in names
         ]
         kept = await self._by.store.vectors(open_, embedder.model)
-        vectors = {id_: np.frombuffer(vector.data, dtype="<f4") for id_, vector in kept.items()}
+        vectors = {id_: array_of(vector) for id_, vector in kept.items()}
         threshold = cosine_at(
             mechanisms.schema_encoding.cluster_similarity_threshold, embedder.model
         )

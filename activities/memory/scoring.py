@@ -72,16 +72,6 @@ class Columns:
         table = np.array(rows, dtype=np.float64).reshape(len(rows), 5)
         return cls(*(np.ascontiguousarray(column) for column in table.T))
 
-    def take(self, indices: NDArray[np.intp]) -> Columns:
-        """The columns of the memories at these places."""
-        return Columns(
-            self.strength[indices],
-            self.stability[indices],
-            self.last_access[indices],
-            self.valence[indices],
-            self.importance[indices],
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class PartialRecall:

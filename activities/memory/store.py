@@ -134,11 +134,9 @@ class FinishedTurn:
 
     session: str
     turn: str
-    kind: str
     status: str
     branch: str
     depth: int
-    sender: str | None
     said: str
     answered: str
     ended_at: float

@@ -87,9 +87,11 @@ class Tidying:
         self.report = report
         return [self._traces[id_] for id_ in sorted(self._changed)]
 
-    def _put(self, trace: Trace) -> None:
-        self._traces[trace.id] = trace
-        self._changed.add(trace.id)
+    def _put(self, *changed: Trace) -> int:
+        for trace in changed:
+            self._traces[trace.id] = trace
+            self._changed.add(trace.id)
+        return len(changed)
 
     def _prune(self) -> int:
         now, decay = self._plan.now, self._plan.settings.decay
@@ -109,9 +111,7 @@ class Tidying:
             for trace in self._traces.values()
             if (new := faded(trace, self._plan.now, mechanisms.source_confidence_decay)) is not None
         ]
-        for trace in changed:
-            self._put(trace)
-        return len(changed)
+        return self._put(*changed)
 
     def _regulate(self) -> int:
         mechanisms, now = self._plan.settings.mechanisms, self._plan.now
@@ -147,9 +147,7 @@ class Tidying:
             for trace in self._traces.values()
             if (new := rehearsal.rehearsed(trace, self._plan.now, faint)) is not None
         ]
-        for trace in changed:
-            self._put(trace)
-        return len(changed)
+        return self._put(*changed)
 
     def _doubt(self) -> None:
         for pair in self._plan.contradictions:

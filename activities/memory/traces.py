@@ -25,6 +25,9 @@ SourceType = Literal[
     "memory_summary",
 ]
 
+DERIVED_ROLES = ("schema", "gist")
+"""Roles of traces that were made from others, which are erased with them."""
+
 HOUR = 3600.0
 DAY = 24 * HOUR
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 from ...personas.errors import ValidationError
 from .ago import ago
 from .decay import strength_at
 from .provenance import is_gist, source_of
-from .traces import Scope, Trace
+from .traces import Scope, ScopeKind, Trace
 from .trust import PURPOSES, needs_verifying, policy_of
 
-SCOPE_KINDS = ("user", "thread", "persona", "organization")
+SCOPE_KINDS: tuple[ScopeKind, ...] = get_args(ScopeKind)
 
 PREVIEW_CHARS = 200
 
@@ -97,4 +97,4 @@ def parse_scope(name: str) -> Scope:
             f"{name[:200]!r} names no scope; write kind:id with one of the kinds "
             f"{', '.join(SCOPE_KINDS)}, such as user:anna."
         )
-    return Scope(kind, id_)  # type: ignore[arg-type]  # the kind is one of the four
+    return Scope(kind, id_)

@@ -339,7 +339,11 @@ class Store(Protocol):
         ...
 
     async def keep_mind(self, at: At, mind: dict[str, Any]) -> set[str]:
-        """Keep the mind that a turn left; an older one never replaces a newer one."""
+        """Keep the mind that a turn left; an older one never replaces a newer one.
+
+        Returns:
+            The turns whose words it held though they are forgotten; they are not kept.
+        """
         ...
 
     async def read(self, request: Read) -> Page:

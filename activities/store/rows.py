@@ -18,7 +18,8 @@ Values = dict[str, Any]
 Upsert = sqlite.Insert | postgresql.Insert
 
 
-def _insert(dialect: str, table: Table) -> Upsert:
+def insert_into(dialect: str, table: Table) -> Upsert:
+    """An insertion that may say what becomes of rows whose key is there."""
     return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
 
 
@@ -34,21 +35,21 @@ def _overwrite(
 @cache
 def upsert_message(dialect: str) -> Upsert:
     """Insert messages; an existing one is overwritten unless it is newer."""
-    statement = _insert(dialect, messages)
+    statement = insert_into(dialect, messages)
     return _overwrite(statement, messages, set(), messages.c.fence <= statement.excluded.fence)
 
 
 @cache
 def upsert_trace(dialect: str) -> Upsert:
     """Insert trace entries; an existing one is overwritten unless it is newer."""
-    statement = _insert(dialect, trace)
+    statement = insert_into(dialect, trace)
     return _overwrite(statement, trace, set(), trace.c.fence <= statement.excluded.fence)
 
 
 @cache
 def upsert_usage(dialect: str) -> Upsert:
     """Insert rows of the ledger; a settled row is never a reservation again."""
-    statement = _insert(dialect, usage)
+    statement = insert_into(dialect, usage)
     where = (usage.c.state == "reserved") | (statement.excluded.state != "reserved")
     return _overwrite(statement, usage, {"at"}, where)
 
@@ -56,7 +57,9 @@ def upsert_usage(dialect: str) -> Upsert:
 @cache
 def add(dialect: str, table: Table) -> Upsert:
     """Insert rows whose key is not there yet; leaves those that are as they stand."""
-    return _insert(dialect, table).on_conflict_do_nothing(index_elements=list(table.primary_key))
+    return insert_into(dialect, table).on_conflict_do_nothing(
+        index_elements=list(table.primary_key)
+    )
 
 
 def message_values(

@@ -13,7 +13,7 @@ from temporalio import activity
 from ...personas.errors import ToolError
 from ...workflows.steps import ToolCallInput, ToolOutcome
 from ...workflows.turns import ErrorInfo
-from ..handing_on import shutdown_failure
+from ..handing_on import shutdown_failure, worker_stops
 from ..heartbeats import beating
 from .context import ToolContext
 from .failures import failure_of
@@ -106,8 +106,7 @@ class _Runner:
         return arguments
 
     def _cancelled(self, error: BaseException) -> BaseException:
-        details = activity.cancellation_details()
-        if details is not None and details.worker_shutdown:
+        if worker_stops():
             return shutdown_failure(f"The worker shut down while the tool {self._name} ran.")
         return error if isinstance(error, asyncio.CancelledError) else asyncio.CancelledError()
 

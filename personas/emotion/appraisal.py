@@ -9,7 +9,18 @@ from pydantic import model_validator
 from .inputs import Amount, Balance, Input
 
 
-class AppraisalVector(Input):
+class _Neutral(Input):
+    """What is left out, or ``None``, is neutral."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_gaps(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            return {key: value for key, value in data.items() if value is not None}
+        return data
+
+
+class AppraisalVector(_Neutral):
     """What an event means, by nine of the checks of Scherer's component process model (2001, 2009).
 
     What is left out, or ``None``, is neutral.
@@ -37,13 +48,8 @@ class AppraisalVector(Input):
     adjustment_potential: Amount = 0.5
     urgency: Amount = 0.5
 
-    @model_validator(mode="before")
-    @classmethod
-    def _without_gaps(cls, data: Any) -> Any:
-        return _without_nothing(data)
 
-
-class Relationship(Input):
+class Relationship(_Neutral):
     """What the persona has with whoever an event comes from.
 
     Trust gives the benefit of the doubt, familiarity makes matters more relevant (Rempel, Holmes &
@@ -56,15 +62,3 @@ class Relationship(Input):
 
     trust: Amount = 0.5
     familiarity: Amount = 0.0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_gaps(cls, data: Any) -> Any:
-        return _without_nothing(data)
-
-
-def _without_nothing(data: Any) -> Any:
-    """A mapping without its ``None`` values; anything else as it is."""
-    if isinstance(data, dict):
-        return {key: value for key, value in data.items() if value is not None}
-    return data

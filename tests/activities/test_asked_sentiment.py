@@ -5,11 +5,17 @@ import pytest
 
 from gmi.activities.asked_sentiment import AskedSentiment, ask_sentiment
 from gmi.activities.asking import Asker
+from gmi.activities.feelings import Feelings
 from gmi.activities.gateway.circuits import CircuitRegistry
 from gmi.activities.gateway.registry import ProviderRegistry
+from gmi.activities.sentiment import SentimentScorers
+from gmi.activities.store.protocol import History
 from gmi.personas.builtin import get_built_in_persona
 from gmi.personas.errors import ProviderError
+from gmi.personas.messages import Message
+from gmi.personas.parts import SentimentTracking
 from gmi.personas.sentiment import Sentiment
+from gmi.workflows.steps import RunStep
 
 from .memory.models import Writer
 
@@ -43,14 +49,14 @@ async def test_an_answer_may_be_wrapped_in_words_and_leave_the_intensity_out() -
     ("answer", "problem"),
     [
         ("It feels negative.", "no JSON object"),
-        ("{score: 1}", "property name"),
+        ("{score: 1}", "no JSON object"),
         ('{"score": "high"}', "score is no number"),
         ('{"score": true}', "score is no number"),
-        ('{"score": NaN}', "score lies outside"),
+        ('{"score": NaN}', "broken"),
         ('{"score": 3}', "score lies outside"),
-        ('{"score": 1e999}', "score lies outside"),
+        ('{"score": 1e999}', "not finite"),
         ('{"score": 0.5, "intensity": -1}', "intensity lies outside"),
-        ('{"a":' * 3_000 + "}", "one gave no sentiment"),
+        ('{"a":' * 3_000 + "}", "nested too deep"),
     ],
 )
 async def test_an_answer_of_no_use_leaves_the_text_unknown_and_is_billed(
@@ -79,3 +85,19 @@ async def test_a_model_that_does_not_answer_is_an_error_for_the_caller() -> None
     writer.down = True
     with pytest.raises(ProviderError):
         await asked(writer)
+
+
+async def test_words_that_no_model_judged_are_unknown_in_their_plain_language() -> None:
+    asker = Asker(ProviderRegistry(httpx.AsyncClient(), {}), CircuitRegistry(lambda: 0.0), {})
+    feelings = Feelings(SentimentScorers(), asker)
+    persona = get_built_in_persona("v_researcher").model_copy(
+        update={
+            "default_language": "de-DE",
+            "sentiment_tracking": SentimentTracking(enabled=True, method="llm"),
+        }
+    )
+    request = RunStep.model_construct(mind=None, model="openai:gpt-4o", credentials={})
+    history = History(turn=[Message(role="user", content="Das ist ja toll.")])
+    found = await feelings.score(request, persona, history)
+    assert found.sentiment == Sentiment.unknown("de")
+    assert found.problem is not None

@@ -44,7 +44,7 @@ async def test_rows_that_could_not_be_written_are_written_by_the_next_attempt() 
     with pytest.raises(StoreError):
         await environment.run(count, ledger, request, progress, 1, [bill], "sentiment")
     ledger.down = False
-    later = Progress.resume(beats[-1], 0)
+    later = Progress.resume(beats[-1])
     assert later.beside.prompt_tokens == 7
     await write(ledger, request, later)
     await write(ledger, request, later)

@@ -1,7 +1,8 @@
 """Records the histories that later versions have to replay: ``python -m tests.histories.record``.
 
 Run it once for each release, from the repository's root; it needs nothing but the development
-dependencies. Each file holds the runs of one session, compressed.
+dependencies. Each file holds the runs of one session, compressed. Rename those of the release
+before first, as in ``first-plain.json.gz``: they have to go on being replayed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from gmi.worker import Client, GMIPlugin, Session, Settings
 from gmi.workflows import SessionConfig
@@ -146,9 +148,9 @@ async def record(directory: Path) -> None:
             address=server.address, task_queue=QUEUE, plugin=GMIPlugin(Settings())
         )
         for name, scene in SCENES.items():
-            config = {"model": "openai:scripted", "fallback": []}
+            config: dict[str, Any] = {"model": "openai:scripted", "fallback": []}
             if name == "rolled":
-                config["roll_events"] = 1  # type: ignore[assignment]
+                config["roll_events"] = 1
             session = client.session(
                 name, user_id="kim", config=SessionConfig.model_validate(config)
             )

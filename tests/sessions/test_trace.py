@@ -115,6 +115,8 @@ async def test_the_trace_is_read_while_a_turn_runs_and_after_the_close(stage: St
     assert [e.model_dump() for e in await elsewhere.get_reasoning_trace()] == [
         e.model_dump() for e in closed
     ]
+    assert await elsewhere.get_reasoning_trace(limit=1) == closed[-1:]
+    assert await elsewhere.get_reasoning_trace(limit=0) == []
     found = await elsewhere.get_turn(stream.turn)
     assert found is not None
     assert found.response_text == "y"

@@ -115,6 +115,9 @@ async def test_the_mind_is_shown_with_what_changed_it(
     assert table.out.splitlines()[-2].split("\t") == ["at", "turn", "what changed", "why"]
     assert "The trait openness was set." in table.out.splitlines()[-1]
 
+    bare = await minds("mind", session_id, "--limit", "0", "--json")
+    assert bare.json["changes"] == []
+
 
 async def test_the_moods_of_the_turns_are_drawn_with_their_words(
     minds: CommandLine, dev_server: DevServer, session_id: str, tmp_path: Path

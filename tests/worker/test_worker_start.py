@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gmi.worker import Settings
+from gmi.worker import GMIPlugin, Settings, connect
+from gmi.worker.run import run_worker
 from gmi.worker.services import Services
 
 from ..support.temporal_server import TemporalServer
@@ -48,6 +49,21 @@ async def test_what_is_wrong_ends_the_worker_with_the_reason(
     assert reason in output
     assert "Traceback" not in output
     assert "Serving" not in output
+
+
+async def test_a_host_that_cancels_its_worker_leaves_none_running(
+    temporal: TemporalServer, tmp_path: Path
+) -> None:
+    settings = Settings(task_queue=tmp_path.name, database_url=f"sqlite:///{tmp_path / 'gmi.db'}")
+    client = await connect(address=temporal.address, plugin=GMIPlugin(settings))
+    before = asyncio.all_tasks()
+    serves = asyncio.Event()
+    task = asyncio.create_task(run_worker(client, settings, ready=serves.set))
+    await asyncio.wait_for(serves.wait(), 40)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asyncio.all_tasks() <= before
 
 
 async def test_the_likely_mistakes_of_a_persona_are_one_warning(

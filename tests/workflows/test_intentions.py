@@ -261,6 +261,20 @@ def test_an_event_starts_no_second_turn_while_one_goes_on(state: SessionState) -
     assert [item.id for item in intentions.notice(state, "home")] == ["fern"]
 
 
+def test_an_intention_that_changed_since_it_was_looked_up_does_not_stand(
+    state: SessionState,
+) -> None:
+    add(state, id="fern", then="turn")
+    add(state, id="cactus", then="turn")
+    fern, cactus = intentions.notice(state, "home")
+    assert intentions.stands(state, fern)
+    assert intentions.stands(state, cactus)
+    intentions.started(state, fern, "turn-1", NOW)
+    intentions.cancel(state, "cactus")
+    assert not intentions.stands(state, fern)
+    assert not intentions.stands(state, cactus)
+
+
 def test_intentions_survive_as_json(state: SessionState) -> None:
     add(state, id="weekly", at=NOW, recurring=True, every=WEEK, then="turn")
     add(state, id="vet", cue="the cat", tier=3)

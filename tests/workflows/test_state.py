@@ -15,7 +15,7 @@ from gmi.personas.prospective import Intention
 from gmi.workflows.intentions import MAX_INTENTION_BYTES, MAX_INTENTIONS
 from gmi.workflows.reflecting import MAX_PATCHES, MAX_PENDING
 from gmi.workflows.remembering import MAX_WAITING_BYTES
-from gmi.workflows.session_records import SessionConfig, SessionRules
+from gmi.workflows.session_records import SessionConfig, SessionRules, Unremembered
 from gmi.workflows.state import (
     MAX_ANSWERED,
     MAX_CARDS,
@@ -30,7 +30,6 @@ from gmi.workflows.state import (
     SessionState,
     TurnInput,
     TurnRecord,
-    Unencoded,
 )
 from gmi.workflows.trace import TraceEntry
 from gmi.workflows.turns import ToolCallView, TurnCard, TurnOutput
@@ -186,7 +185,7 @@ def test_a_state_with_everything_that_waits_at_its_bound_is_small() -> None:
         patch = MindPatch(imprints=(imprint,) * 8, rationale="r" * 1000, strategy="s" * 1000)
         known.patches.append(PendingPatch(turn=f"t{seq}", cause="m", patch=patch))
     while sum(len(item.model_dump_json()) for item in known.unencoded) < MAX_WAITING_BYTES:
-        known.unencoded.append(Unencoded(turn="t" * 36, persona_digest="d" * 64))
+        known.unencoded.append(Unremembered(turn="t" * 36, persona_digest="d" * 64))
     for seq in range(MAX_INTENTIONS):
         intention = Intention(
             id=f"i{seq}",

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...personas.errors import ValidationError
+from ..client import Client
 from .arguments import Context, Grammar, Parser, add_global, at_least
 from .connecting import connected, patience
 from .exit_codes import ExitCode, UsageError
@@ -173,7 +174,7 @@ async def forget(context: Context) -> int:
     return ExitCode.OK
 
 
-async def _agreed(context: Context, client: Any, which: dict[str, Any]) -> bool:
+async def _agreed(context: Context, client: Client, which: dict[str, Any]) -> bool:
     """Show what is meant, and ask."""
     async with patience(context, client):
         first = await client.memory.care("list", limit=5, faded=True, **which)

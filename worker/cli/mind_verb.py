@@ -49,7 +49,8 @@ async def mind(context: Context) -> int:
         shown = await session.mind()
         entries = await session.get_reasoning_trace()
         points = [] if target is None else await mood_points(session)
-    changes = [entry for entry in entries if is_change(entry)][-context.args.limit :]
+    changes = [entry for entry in entries if is_change(entry)]
+    changes = changes[max(0, len(changes) - context.args.limit) :]
     if target is not None:
         await asyncio.to_thread(write_plot, target, points, session.id)
     if context.output.as_json:

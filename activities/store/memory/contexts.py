@@ -9,13 +9,11 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, up
 
 from ....workflows.steps import At
 from ..fences import epoch_of, fence, resolve_epoch
-from .rows import lock_traces
+from .rows import lock_traces, parts
 from .tables import contexts, shown
 
 Place = tuple[str, str]
 """A session and a turn of it."""
-
-ERASED_TEXT = ""
 
 _context = select(contexts.c.data, contexts.c.fence).where(
     contexts.c.session == bindparam("s"), contexts.c.turn == bindparam("t")
@@ -69,8 +67,7 @@ def shows(data: Mapping[str, Any]) -> set[str]:
 def showing(conn: Connection, ids: Sequence[str]) -> list[Place]:
     """The contexts that show one of these memories, in order."""
     found: set[Place] = set()
-    for start in range(0, len(ids), 500):
-        part = ids[start : start + 500]
+    for part in parts(ids):
         query = select(shown.c.session, shown.c.turn).where(shown.c.trace.in_(part)).distinct()
         found |= {(row.session, row.turn) for row in conn.execute(query)}
     return sorted(found)
@@ -83,8 +80,7 @@ def empty(conn: Connection, places: Sequence[Place], ids: Collection[str]) -> in
         How many were emptied.
     """
     count = 0
-    for start in range(0, len(places), 500):
-        part = places[start : start + 500]
+    for part in parts(places):
         query = (
             select(contexts.c.session, contexts.c.turn, contexts.c.data)
             .where(tuple_(contexts.c.session, contexts.c.turn).in_(part))
@@ -115,7 +111,7 @@ def without(data: Mapping[str, Any], ids: Collection[str]) -> dict[str, Any]:
         opened["reminded"] = []
     kept = {
         **data,
-        "text": ERASED_TEXT,
+        "text": "",
         "recalled": [item for item in data.get("recalled", []) if item.get("id") not in ids],
         "erased": True,
     }

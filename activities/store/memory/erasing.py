@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, delete, or_, select
 
 from ...memory.store import Erased, Find
-from ...memory.traces import Scope
+from ...memory.traces import DERIVED_ROLES, Scope
 from .cluster_rows import drop_empty, forget_clusters
 from .contexts import empty, showing
 from .finding import matching
 from .forgetting import bury, keep_from_encoding
-from .rows import lock_traces, move_versions
+from .rows import lock_traces, move_versions, parts, scopes_holding
 from .tables import edges, traces, vectors
 
 BATCH = 2000
 """Memories that one transaction erases; others write between two of them."""
-
-DERIVED = ("schema", "gist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ def erase_ids(
             ``None`` lets them.
         spared: Traces that are derived, but whose turn comes later.
     """
-    places = _scopes(conn, ids)
+    places = scopes_holding(conn, ids)
     # Nobody writes to them from here on: no schema is made, no cluster joined.
     move_versions(conn, places, erased=True)
     derived = _derived(conn, places, set(ids), spared)
@@ -69,14 +67,12 @@ def erase_ids(
     _forget(conn, every, now)
     gone_contexts = empty(conn, showing(conn, every), set(every))
     gone_vectors = gone_links = gone_traces = 0
-    for start in range(0, len(every), 500):
-        part = every[start : start + 500]
+    for part in parts(every):
         gone_vectors += conn.execute(delete(vectors).where(vectors.c.trace.in_(part))).rowcount
         gone_links += conn.execute(
             delete(edges).where(or_(edges.c.a.in_(part), edges.c.b.in_(part)))
         ).rowcount
-    for start in range(0, len(every), 500):
-        part = every[start : start + 500]
+    for part in parts(every):
         gone_traces += conn.execute(delete(traces).where(traces.c.id.in_(part))).rowcount
     drop_empty(conn, places)
     return Erased(
@@ -86,15 +82,6 @@ def erase_ids(
         links=gone_links,
         contexts=gone_contexts,
     )
-
-
-def _scopes(conn: Connection, ids: Sequence[str]) -> set[Scope]:
-    found: set[Scope] = set()
-    for start in range(0, len(ids), 500):
-        part = traces.c.id.in_(ids[start : start + 500])
-        query = select(traces.c.scope, traces.c.scope_id).where(part).distinct()
-        found |= {Scope(row.scope, row.scope_id) for row in conn.execute(query)}
-    return found
 
 
 def _derived(
@@ -107,7 +94,7 @@ def _derived(
             select(traces.c.id, traces.c.mechanisms).where(
                 traces.c.scope == scope.kind,
                 traces.c.scope_id == scope.id,
-                traces.c.role.in_(DERIVED),
+                traces.c.role.in_(DERIVED_ROLES),
             )
         )
         found += [
@@ -124,15 +111,15 @@ def _forget(conn: Connection, ids: Sequence[str], now: float | None) -> None:
     """Drop the clusters of traces that go, and remember that they went."""
     lost: dict[Scope, set[str]] = {}
     given: list[str] = []
-    for start in range(0, len(ids), 500):
+    for part in parts(ids):
         query = select(
             traces.c.id, traces.c.scope, traces.c.scope_id, traces.c.role, traces.c.mechanisms
-        ).where(traces.c.id.in_(ids[start : start + 500]))
+        ).where(traces.c.id.in_(part))
         for row in conn.execute(query):
             cluster = (row.mechanisms.get("schema") or {}).get("cluster")
             if cluster is not None:
                 lost.setdefault(Scope(row.scope, row.scope_id), set()).add(cluster)
-            if row.role not in DERIVED:
+            if row.role not in DERIVED_ROLES:
                 given.append(row.id)
     forget_clusters(conn, lost)
     if now is not None:

@@ -21,7 +21,7 @@ from ....workflows.memory import user_scope_id
 from ...memory.store import Find, Link, ScopeChanges, Vector
 from ...memory.traces import Scope, Trace
 from ..tables import FreeText, sessions
-from .rows import TRACE_COLUMNS, folded, trace_of
+from .rows import TRACE_COLUMNS, folded, parts, trace_of
 from .tables import consolidations, edges, scopes, traces, vectors
 
 S = TypeVar("S", bound=Select[*tuple[Any, ...]])
@@ -73,8 +73,7 @@ def changes(conn: Connection, scope: Scope, since: int, model: str | None) -> Sc
 def links(conn: Connection, ids: Sequence[str]) -> list[Link]:
     """The links that touch any of these traces."""
     found: dict[tuple[str, str, str], Link] = {}
-    for start in range(0, len(ids), 500):
-        part = ids[start : start + 500]
+    for part in parts(ids):
         query = select(edges).where(or_(edges.c.a.in_(part), edges.c.b.in_(part)))
         for row in conn.execute(query):
             found[row.a, row.b, row.kind] = Link(row.a, row.b, row.kind, row.weight)
@@ -200,10 +199,8 @@ def without_vector(
 def vectors_of(conn: Connection, ids: Sequence[str], model: str) -> dict[str, Vector]:
     """The vectors of one model that these traces have."""
     found: dict[str, Vector] = {}
-    for start in range(0, len(ids), 500):
-        query = select(vectors).where(
-            vectors.c.trace.in_(ids[start : start + 500]), vectors.c.model == model
-        )
+    for part in parts(ids):
+        query = select(vectors).where(vectors.c.trace.in_(part), vectors.c.model == model)
         found |= {v.trace: Vector(v.model, v.dim, v.data) for v in conn.execute(query)}
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, false, literal, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from ....personas.errors import GMIError
 from ....personas.schema import Persona
@@ -13,11 +12,11 @@ from ....workflows.memory import scope_owner, user_scope_id
 from ...memory.store import Find
 from ...memory.traces import Scope, TraceType, trace_id
 from ..fences import lock_session
-from ..rows import add
+from ..rows import add, insert_into
 from ..tables import blobs, minds, sessions, turns
 from .finding import sessions_of
 from .marks import FORGOTTEN
-from .rows import folded
+from .rows import folded, parts
 from .tables import applied, forgotten
 from .turns import words_of
 
@@ -44,9 +43,8 @@ def keep_from_encoding(conn: Connection, wanted: Find, now: float) -> dict[str, 
     marks = select(
         turns.c.session, turns.c.turn, literal("encode"), literal(FORGOTTEN), literal(now)
     ).where(*named)
-    dialect = sqlite if conn.dialect.name == "sqlite" else postgresql
     conn.execute(
-        dialect.insert(applied)
+        insert_into(conn.dialect.name, applied)
         .from_select(["session", "turn", "what", "epoch", "at"], marks)
         .on_conflict_do_update(
             index_elements=[applied.c.session, applied.c.turn, applied.c.what],
@@ -73,8 +71,8 @@ def bury(conn: Connection, ids: Iterable[str], now: float) -> None:
 def buried(conn: Connection, ids: Sequence[str]) -> set[str]:
     """Which of these memories were erased."""
     found: set[str] = set()
-    for start in range(0, len(ids), 500):
-        query = select(forgotten.c.trace).where(forgotten.c.trace.in_(ids[start : start + 500]))
+    for part in parts(ids):
+        query = select(forgotten.c.trace).where(forgotten.c.trace.in_(part))
         found |= set(conn.execute(query).scalars())
     return found
 
@@ -143,12 +141,12 @@ def _waiting(conn: Connection, wanted: Find, named: Sequence[ColumnElement[bool]
         said, answered = words_of(conn, row.session, row.turn) if wanted.text else ("", "")
         happened = str(((row.output or {}).get("event") or {}).get("message", said))
         user = Scope("user", user_scope_id(row.user_id or row.session, row.org))
-        parts: tuple[tuple[str, TraceType, Scope, str], ...] = (
+        memories: tuple[tuple[str, TraceType, Scope, str], ...] = (
             ("user", "episodic", user, said),
             ("event", "episodic", user, happened),
             ("assistant", "semantic", Scope("thread", row.session), answered),
         )
-        for role, type_, scope, words in parts:
+        for role, type_, scope, words in memories:
             if (
                 (wanted.types is None or type_ in wanted.types)
                 and (wanted.scopes is None or scope in wanted.scopes)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 from unicodedata import normalize
 
 from sqlalchemy import Connection, Row, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from ...memory.traces import Affect, Scope, Trace
-from ..rows import Upsert, Values
+from ..rows import Upsert, Values, insert_into
 from .tables import edges, scopes, traces, vectors
+
+T = TypeVar("T")
+
+_PART = 500
 
 PLAIN = (
     "id",
@@ -54,6 +57,12 @@ TRACE_COLUMNS = [column for column in traces.columns if column.name != "folded"]
 """What a trace is read from."""
 
 
+def parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The values in parts that one statement may name; databases bound its parameters."""
+    for start in range(0, len(values), _PART):
+        yield values[start : start + _PART]
+
+
 def folded(text: str) -> str:
     """A text without its case, and with each accented letter written in one way."""
     return normalize("NFC", normalize("NFD", text).casefold())
@@ -87,15 +96,9 @@ def values_of(trace: Trace) -> Values:
 
 
 @cache
-def _insert(dialect: str, name: str) -> Upsert:
-    table = {"scopes": scopes, "traces": traces, "vectors": vectors, "edges": edges}[name]
-    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
-
-
-@cache
 def upsert_trace(dialect: str) -> Upsert:
     """Insert traces, or replace those of the same id."""
-    statement = _insert(dialect, "traces")
+    statement = insert_into(dialect, traces)
     changed = {c.name: statement.excluded[c.name] for c in traces.columns if c.name != "id"}
     return statement.on_conflict_do_update(index_elements=[traces.c.id], set_=changed)
 
@@ -103,7 +106,7 @@ def upsert_trace(dialect: str) -> Upsert:
 @cache
 def upsert_vector(dialect: str) -> Upsert:
     """Insert vectors, or replace those of the same trace and model."""
-    statement = _insert(dialect, "vectors")
+    statement = insert_into(dialect, vectors)
     return statement.on_conflict_do_update(
         index_elements=[vectors.c.trace, vectors.c.model],
         set_={"dim": statement.excluded.dim, "data": statement.excluded.data},
@@ -113,7 +116,7 @@ def upsert_vector(dialect: str) -> Upsert:
 @cache
 def add_weight(dialect: str) -> Upsert:
     """Insert links; the weight of one that stands grows, up to 1."""
-    statement = _insert(dialect, "edges")
+    statement = insert_into(dialect, edges)
     grown = edges.c.weight + statement.excluded.weight
     least = func.min if dialect == "sqlite" else func.least
     return statement.on_conflict_do_update(
@@ -125,7 +128,7 @@ def add_weight(dialect: str) -> Upsert:
 @cache
 def raise_weight(dialect: str) -> Upsert:
     """Insert links; of one that stands the larger weight stays."""
-    statement = _insert(dialect, "edges")
+    statement = insert_into(dialect, edges)
     most = func.max if dialect == "sqlite" else func.greatest
     return statement.on_conflict_do_update(
         index_elements=[edges.c.a, edges.c.b, edges.c.kind],
@@ -140,7 +143,7 @@ def move_versions(conn: Connection, wanted: set[Scope], erased: bool = False) ->
     """
     moved: dict[Scope, int] = {}
     for scope in sorted(wanted):
-        statement = _insert(conn.dialect.name, "scopes")
+        statement = insert_into(conn.dialect.name, scopes)
         again = statement.on_conflict_do_update(
             index_elements=[scopes.c.scope, scopes.c.scope_id],
             set_={"version": scopes.c.version + 1},
@@ -169,12 +172,8 @@ def move_back(conn: Connection, wanted: set[Scope]) -> None:
 def load(conn: Connection, ids: list[str], *, lock: bool = False) -> dict[str, Trace]:
     """Traces by id; those that are gone are left out."""
     found: dict[str, Trace] = {}
-    for start in range(0, len(ids), 500):
-        query = (
-            select(*TRACE_COLUMNS)
-            .where(traces.c.id.in_(ids[start : start + 500]))
-            .order_by(traces.c.id)
-        )
+    for part in parts(ids):
+        query = select(*TRACE_COLUMNS).where(traces.c.id.in_(part)).order_by(traces.c.id)
         if lock and conn.dialect.name != "sqlite":
             query = query.with_for_update()
         found |= {row.id: trace_of(row) for row in conn.execute(query)}
@@ -191,13 +190,20 @@ def lock_traces(conn: Connection, ids: Collection[str], *, sharing: bool = False
     """
     found: set[str] = set()
     # In one order for everybody, so that two never wait for each other.
-    wanted = sorted(ids)
-    for start in range(0, len(wanted), 500):
-        part = wanted[start : start + 500]
+    for part in parts(sorted(ids)):
         query = select(traces.c.id).where(traces.c.id.in_(part)).order_by(traces.c.id)
         if conn.dialect.name != "sqlite":
             query = query.with_for_update(read=sharing, key_share=sharing)
         found |= set(conn.execute(query).scalars())
+    return found
+
+
+def scopes_holding(conn: Connection, ids: Sequence[str]) -> set[Scope]:
+    """The scopes in which these traces are."""
+    found: set[Scope] = set()
+    for part in parts(ids):
+        query = select(traces.c.scope, traces.c.scope_id).where(traces.c.id.in_(part)).distinct()
+        found |= {Scope(row.scope, row.scope_id) for row in conn.execute(query)}
     return found
 
 

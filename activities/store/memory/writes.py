@@ -21,7 +21,9 @@ from .rows import (
     load,
     move_back,
     move_versions,
+    parts,
     raise_weight,
+    scopes_holding,
     upsert_vector,
 )
 from .tables import applied, consolidations, edges, traces, vectors
@@ -38,7 +40,7 @@ def write(conn: Connection, writing: Writing) -> bool:
     if writing.marker is not None and writing.replaces is not None:
         _replace(conn, writing.marker.at, *writing.replaces)
     standing = sorted({*writing.touched, *writing.vectors, *(t.id for t in writing.new)})
-    wanted = {trace.scope for trace in writing.new} | _scopes(conn, standing)
+    wanted = {trace.scope for trace in writing.new} | scopes_holding(conn, standing)
     if writing.tidied is not None:
         wanted.add(writing.tidied.scope)
     # Locks the scopes: from here on nobody else writes to them.
@@ -110,8 +112,7 @@ def add_links(conn: Connection, links: Sequence[Link], *, grow: bool = True) -> 
 def load_ids(conn: Connection, ids: Sequence[str]) -> set[str]:
     """Which of these traces exist."""
     found: set[str] = set()
-    for start in range(0, len(ids), 500):
-        part = ids[start : start + 500]
+    for part in parts(ids):
         found |= set(conn.execute(select(traces.c.id).where(traces.c.id.in_(part))).scalars())
     return found
 
@@ -143,14 +144,12 @@ def _keep_tidied(conn: Connection, tidied: Tidied, now: float) -> None:
 
 def _remove(conn: Connection, ids: Sequence[str]) -> None:
     """Delete traces that are no longer active, with their vectors and links."""
-    for start in range(0, len(ids), 500):
-        query = select(traces.c.id).where(
-            traces.c.id.in_(ids[start : start + 500]), ~traces.c.active
-        )
-        part = list(conn.execute(query).scalars())
-        conn.execute(delete(vectors).where(vectors.c.trace.in_(part)))
-        conn.execute(delete(edges).where(or_(edges.c.a.in_(part), edges.c.b.in_(part))))
-        conn.execute(delete(traces).where(traces.c.id.in_(part)))
+    for part in parts(ids):
+        query = select(traces.c.id).where(traces.c.id.in_(part), ~traces.c.active)
+        faded = list(conn.execute(query).scalars())
+        conn.execute(delete(vectors).where(vectors.c.trace.in_(faded)))
+        conn.execute(delete(edges).where(or_(edges.c.a.in_(faded), edges.c.b.in_(faded))))
+        conn.execute(delete(traces).where(traces.c.id.in_(faded)))
 
 
 def _mark(conn: Connection, marker: Marker, now: float) -> bool:
@@ -190,19 +189,9 @@ def _replace(conn: Connection, at: At, branch: str, depth: int) -> None:
         erase_ids(conn, ids, None)
 
 
-def _scopes(conn: Connection, ids: Sequence[str]) -> set[Scope]:
-    found: set[Scope] = set()
-    for start in range(0, len(ids), 500):
-        query = select(traces.c.scope, traces.c.scope_id).where(
-            traces.c.id.in_(ids[start : start + 500])
-        )
-        found |= {Scope(row.scope, row.scope_id) for row in conn.execute(query)}
-    return found
-
-
 def _drop_vectors(conn: Connection, ids: Sequence[str]) -> None:
-    for start in range(0, len(ids), 500):
-        conn.execute(delete(vectors).where(vectors.c.trace.in_(ids[start : start + 500])))
+    for part in parts(ids):
+        conn.execute(delete(vectors).where(vectors.c.trace.in_(part)))
 
 
 def _add_vectors(conn: Connection, given: dict[str, Vector]) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
-
 from ....personas.errors import ToolError
+from ....personas.metaprompts.json_text import NoObjectError, object_in
 from ....personas.traits import is_number
 
 CRITERIA = ("relevance", "clarity", "accuracy", "helpfulness")
-
-_OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 def read_scores(text: str) -> dict[str, float]:
@@ -20,13 +15,12 @@ def read_scores(text: str) -> dict[str, float]:
     Raises:
         ToolError: A criterion is missing or is no number from 0 to 1; nothing is taken by half.
     """
-    found = _OBJECT.search(text)
     try:
-        scores: Any = json.loads(found.group(0)) if found else None
-    except ValueError:
-        scores = None
-    if not isinstance(scores, dict):
-        raise ToolError("the answer could not be judged: the judge gave no scores; try again")
+        scores = object_in(text)
+    except NoObjectError as error:
+        raise ToolError(
+            f"the answer could not be judged: the judge gave no scores: {error}; try again"
+        ) from None
     wrong = [
         name for name in CRITERIA if not is_number(scores.get(name)) or not 0 <= scores[name] <= 1
     ]

@@ -179,7 +179,7 @@ def _check_limit(ask: Asking, evaluations: Sequence[SelfChange], limit: int) -> 
 
 def _trait_and_delta(ask: Asking, value: Any) -> tuple[str, float]:
     trait = value.get("trait") if isinstance(value, dict) else None
-    delta = value.get("delta") if isinstance(value, dict) else None
+    delta: Any = value.get("delta") if isinstance(value, dict) else None
     if trait not in HEXACO or not is_number(delta):
         raise refused(
             ask.tool,
@@ -187,4 +187,4 @@ def _trait_and_delta(ask: Asking, value: Any) -> tuple[str, float]:
             f"personality takes an object with trait, one of {', '.join(HEXACO)}, and a number "
             "delta",
         )
-    return str(trait), round(float(delta), PLACES)  # type: ignore[arg-type]
+    return str(trait), round(float(delta), PLACES)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from gmi.activities.learning import Learning, prompt_parts
 from gmi.activities.learning.store import Call, Draft
 from gmi.personas.learning import LearningSettings, TurnLearning
@@ -14,7 +16,7 @@ from gmi.personas.schema import Persona
 from gmi.personas.self_changes import Holder
 from gmi.workflows.steps import At, LearnOrder, OpenTurn, RunStep, Segment
 
-from .keeping import BrokenLearning, MemoryLearning
+from .keeping import BrokenLearning, MemoryLearning, SilentLearning
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ORDER = LearnOrder(org="acme")
@@ -124,11 +126,26 @@ async def test_without_a_layer_a_sessions_own_changes_hold_for_it() -> None:
     assert sections == []
 
 
-async def test_without_a_layer_a_store_that_fails_is_a_warning() -> None:
+@pytest.mark.parametrize(
+    ("store", "why"), [(SilentLearning(), "within 0.05 s"), (BrokenLearning(), "database is down")]
+)
+async def test_without_a_layer_a_store_that_fails_is_a_warning(
+    store: MemoryLearning, why: str
+) -> None:
     who = persona(emergent={"selfImprovement": {"enabled": True}})
-    turn = await prepare(Learning(BrokenLearning()), who)
+    turn = await prepare(Learning(store, timeout=0.05), who)
     assert turn.learned == {}
-    assert turn.warnings[0].startswith("LEARNING_UNAVAILABLE")
+    [warning] = turn.warnings
+    assert warning.startswith("LEARNING_UNAVAILABLE")
+    assert why in warning
+
+
+async def test_the_manifest_of_a_persona_that_was_changed_tells_of_the_change() -> None:
+    learning = Learning(MemoryLearning())
+    for enabled in (False, True):
+        said = learning.manifest(persona(learning=True, memoryConfig={"enabled": enabled}))
+        assert said is not None
+        assert said.loops["memory"].live is enabled
 
 
 async def test_a_sessions_manifest_says_what_its_persona_runs() -> None:

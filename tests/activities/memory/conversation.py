@@ -120,11 +120,9 @@ class Life:
         finished = FinishedTurn(
             session=self.session,
             turn=turn,
-            kind="text",
             status="done",
             branch="main",
             depth=self.depth,
-            sender=None,
             said=said,
             answered=answered,
             ended_at=now,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from gmi.activities.embedders.embedder import EmbedderDownError, EmbedKind, Vectors
-from gmi.activities.memory.cues import Cues, least_similarity, word_share
+from gmi.activities.memory.cues import MAX_KEPT, Cues, least_similarity, word_share
 from gmi.workflows.steps import Reminder
 
 
@@ -43,6 +44,21 @@ class Meanings:
         else:
             vector[2], vector[place] = self._common**0.5, (1 - self._common) ** 0.5
         return vector
+
+
+class Held(Meanings):
+    """Answers about the text ``later`` when it is let go."""
+
+    def __init__(self, **cosines: float) -> None:
+        super().__init__(**cosines)
+        self.waits = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def embed(self, texts: Sequence[str], kind: EmbedKind) -> Vectors:
+        if "later" in texts:
+            self.waits.set()
+            await self.go.wait()
+        return await super().embed(texts, kind)
 
 
 def reminder(name: str, cue: str | None) -> Reminder:
@@ -98,6 +114,18 @@ async def test_each_cue_is_embedded_once() -> None:
     before = len(embedder.asked)
     await met(cues, "more", "near")
     assert embedder.asked[before:] == ["more"]
+
+
+async def test_a_cue_that_other_turns_push_out_meanwhile_is_compared_all_the_same() -> None:
+    others = {f"other{number}": 0.0 for number in range(MAX_KEPT)}
+    embedder = Held(said=1.0, later=1.0, near=0.9, **others)
+    cues = Cues(embedder)
+    assert await met(cues, "said", "near") == ["near"]
+    waiting = asyncio.create_task(met(cues, "later", "near"))
+    await embedder.waits.wait()
+    assert await met(cues, "said", *others) == []
+    embedder.go.set()
+    assert await waiting == ["near"]
 
 
 async def test_a_model_that_puts_all_texts_near_each_other_has_to_show_more() -> None:

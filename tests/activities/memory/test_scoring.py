@@ -146,8 +146,6 @@ def test_a_hundred_thousand_memories_score_as_one_does() -> None:
         assert score(one, float(similar[place]), mood, NOW, WEIGHTS).total == pytest.approx(
             float(found[place]), abs=1e-12
         )
-    taken = columns.take(np.array([5, 3], dtype=np.intp))
-    assert taken.strength.tolist() == [columns.strength[5], columns.strength[3]]
 
 
 def test_a_similarity_in_single_precision_is_taken() -> None:

@@ -342,6 +342,7 @@ async def test_an_action_names_what_it_lacks() -> None:
         '{"relevance": 1, "clarity": 1, "accuracy": 1, "helpfulness": 7}',
         '{"relevance": true, "clarity": 1, "accuracy": 1, "helpfulness": 1}',
         '{"relevance": 1,',
+        '{"relevance": ' + "[" * 3_000 + "}",
     ],
 )
 def test_a_judge_that_gives_no_scores_is_not_believed(text: str) -> None:
