@@ -25,7 +25,8 @@ test: $(DEV_STAMP) ## Every test but the long proofs; under 12 minutes on two co
 
 prove: $(DEV_STAMP) ## The long proofs: random kills, 1,000 turns, everything on PostgreSQL.
 	$(BIN)/python -m pytest -m prove
-	$(BIN)/python -m pytest tests/durability tests/sessions -m "not prove" --database=postgresql
+	$(BIN)/python -m pytest tests/durability tests/sessions -m "not prove" --database=postgresql \
+		-n 2 --dist loadfile
 
 check: $(DEV_STAMP) ## Lint, format and types.
 	$(BIN)/ruff check .
