@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 
-from ..personas.schema import Persona
-from .asking import Asker
-from .tools.self_improvement.asking import Judged
+from ..personas.errors import StoreError
+from .asking import Asker, Bill, NoAnswerError
+from .store.protocol import Store, UsageRow
+from .tools.self_improvement.asking import Asking, Judged
 from .tools.self_improvement.scores import read_scores
 
 MAX_SHOWN = 8000
 """Characters of the question and of the answer that the judge reads."""
+
+_WAIT = 0.5
+"""Seconds before a bill is written again that the store did not take."""
 
 _SYSTEM = (
     "You judge answers strictly and without flattery. Give each criterion a number from 0 "
@@ -21,18 +27,18 @@ _SYSTEM = (
 
 
 class ModelJudge:
-    """Asks a model; see :data:`~.tools.self_improvement.Judge`.
+    """Asks a model; see :class:`~.tools.self_improvement.Judge`.
 
     Args:
         asker: Reaches the models.
+        store: Its ledger holds what each hop billed, useful answer or not.
     """
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, asker: Asker, store: Store) -> None:
         self._asker = asker
+        self._store = store
 
-    async def __call__(
-        self, persona: Persona, model: str | None, query: str, response: str
-    ) -> Judged:
+    async def __call__(self, ask: Asking, query: str, response: str) -> Judged:
         """Judge an answer.
 
         Raises:
@@ -42,7 +48,46 @@ class ModelJudge:
         question = json.dumps(
             {"question": query[:MAX_SHOWN], "answer": response[:MAX_SHOWN]}, ensure_ascii=False
         )
-        asked = await self._asker.ask(
-            persona, question, system=_SYSTEM, model=model, max_tokens=200, temperature=0.0
-        )
+        mind = ask.mind
+        try:
+            asked = await self._asker.ask(
+                ask.persona,
+                question,
+                system=_SYSTEM,
+                model=ask.rules.self_eval.model or mind.model,
+                fallback=mind.fallback,
+                max_tokens=200,
+                temperature=0.0,
+                credentials=mind.credentials,
+                user=ask.context.user_id,
+            )
+        except NoAnswerError as failure:
+            await self._record(ask, failure.bills)
+            raise
+        await self._record(ask, asked.bills)
         return Judged(read_scores(asked.text), asked.usage)
+
+    async def _record(self, ask: Asking, bills: Sequence[Bill]) -> None:
+        """Have the bills in the ledger; until then the answer does not count either."""
+        rows = [
+            UsageRow(
+                turn=ask.context.turn,
+                step=ask.context.step,
+                attempt=ask.context.attempt,
+                hop=bill.hop,
+                provider=bill.provider,
+                model=bill.model,
+                state="failed" if bill.failed else "done",
+                usage=bill.usage,
+                purpose=f"judge:{ask.context.call_id}",
+            )
+            for bill in bills
+        ]
+        while True:
+            try:
+                return await self._store.record_usage(ask.mind.at, rows)
+            except StoreError as error:
+                # Asking the model again would be billed again; the call's own timeout ends this.
+                if not error.retryable:
+                    raise
+                await asyncio.sleep(_WAIT)

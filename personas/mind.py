@@ -6,7 +6,7 @@ the mind of the turn that it starts from. Nothing in it changes: a step makes a 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -16,6 +16,7 @@ from .emotion import EmotionState, Interlocutor, felt
 from .emotion.interlocutor import DEFAULT_NAME
 from .metaprompts.fields import complexity_word
 from .mood import MoodState
+from .self_improvement import with_learned
 from .sentiment import SentimentState, forgotten
 
 MAX_WORKING_BYTES = 8 * 1024
@@ -94,6 +95,7 @@ class Mind(MindModel):
         happened: What happened since the last message, in a line each, the newest last.
         source: Who the newest of it came from.
         working: Notes by key.
+        noted_in: The turn that each note was made of; none for one that the persona began with.
         slots: Memories held ready, in the order in which they came.
         counters: User turns since each interval metaprompt ran.
         traits: Traits that the host has set, over the persona's.
@@ -111,6 +113,7 @@ class Mind(MindModel):
     happened: tuple[str, ...] = ()
     source: Interlocutor | None = None
     working: dict[str, Any] = Field(default_factory=dict)
+    noted_in: dict[str, str] = Field(default_factory=dict)
     slots: tuple[Slot, ...] = ()
     counters: dict[str, int] = Field(default_factory=dict)
     traits: dict[str, float] = Field(default_factory=dict)
@@ -121,13 +124,30 @@ class Mind(MindModel):
         """The mind with other parts."""
         return self.model_copy(update=changes)
 
-    def noted(self, notes: dict[str, Any]) -> Self:
-        """The mind with notes in working memory; a note that is ``None`` is forgotten."""
+    def noted(self, notes: dict[str, Any], turn: str | None = None) -> Self:
+        """The mind with notes in working memory; a note that is ``None`` is forgotten.
+
+        Args:
+            notes: The notes.
+            turn: The turn that they are made of.
+        """
         working = {key: value for key, value in self.working.items() if key not in notes}
         working |= {key: value for key, value in notes.items() if value is not None}
         while working and _size(working) > MAX_WORKING_BYTES:
             working.pop(next(iter(working)))
-        return self.but(working=working)
+        noted_in = {key: made for key, made in self.noted_in.items() if key not in notes}
+        if turn is not None:
+            noted_in |= dict.fromkeys(notes, turn)
+        return self._with_notes(working, noted_in)
+
+    def without_notes(self, keys: Collection[str]) -> Self:
+        """The mind without some notes."""
+        working = {key: value for key, value in self.working.items() if key not in keys}
+        return self._with_notes(working, self.noted_in)
+
+    def _with_notes(self, working: dict[str, Any], noted_in: dict[str, str]) -> Self:
+        kept = {key: turn for key, turn in noted_in.items() if key in working}
+        return self.but(working=working, noted_in=kept)
 
     def told_of(self, message: str, source: Interlocutor) -> Self:
         """The mind after something happened that the next prompt tells of."""
@@ -139,9 +159,15 @@ class Mind(MindModel):
         return self.but(happened=(*self.happened, line)[-MAX_HAPPENED:], source=source)
 
     def without_words_of(self, turns: Collection[str]) -> Self:
-        """The mind without what was said in turns that are forgotten; its numbers stay."""
+        """The mind without what was said in turns that are forgotten; its numbers stay.
+
+        What happened and what was noted of the conversation goes as a whole, since it may tell of
+        more turns than the one that it came in.
+        """
         kept = [trend.turn for trend in self.sentiment.trends if trend.turn not in turns]
-        return self.but(sentiment=forgotten(self.sentiment, kept), happened=(), source=None)
+        return self.without_notes(self.noted_in).but(
+            sentiment=forgotten(self.sentiment, kept), happened=(), source=None
+        )
 
     @property
     def mood_word(self) -> str:
@@ -154,6 +180,11 @@ def affect(mind: Mind) -> Vad:
     if mind.emotion is not None:
         return felt(mind.emotion)
     return mind.mood.pad if mind.mood is not None else Vad()
+
+
+def traits_in_force(authored: Mapping[str, Any], mind: Mind) -> dict[str, Any]:
+    """The traits that count: the persona's, the host's over them, and what was learned."""
+    return with_learned({**authored, **mind.traits}, mind.learned)
 
 
 def _size(notes: dict[str, Any]) -> int:

@@ -179,6 +179,7 @@ class Trend(BaseModel):
         at: When it was judged.
         excerpt: The first 100 characters of what was said; blank once they are forgotten.
         length: Characters of all that was said.
+        confusing: The phrases of confusion in all that was at hand of it.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -191,6 +192,7 @@ class Trend(BaseModel):
     known: bool = True
     excerpt: str = ""
     length: int = Field(default=LONG_CHARS, ge=0)
+    confusing: tuple[str, ...] = ()
 
 
 class SentimentState(BaseModel):
@@ -295,6 +297,7 @@ def observed(
         known=sentiment.known,
         excerpt=text[:EXCERPT_CHARS],
         length=size,
+        confusing=phrases,
     )
     after = after.model_copy(
         update={"trends": (*state.trends, trend)[-settings.window :], "last_turn": turn}
@@ -368,7 +371,9 @@ def forgotten(state: SentimentState, kept_turns: Collection[str]) -> SentimentSt
     Scores and counters stay: they hold nothing of what was said.
     """
     trends = tuple(
-        trend if trend.turn in kept_turns else trend.model_copy(update={"excerpt": ""})
+        trend
+        if trend.turn in kept_turns
+        else trend.model_copy(update={"excerpt": "", "confusing": ()})
         for trend in state.trends
     )
     return state.model_copy(update={"trends": trends})

@@ -34,6 +34,7 @@ from ..activities.store_port import StoreActivities
 from ..activities.tools import BUILT_IN_TOOLS, Tool, ToolRegistry, tool_activities, tool_of
 from ..activities.tools.self_improvement import (
     SELF_IMPROVEMENT_TOOLS,
+    Asking,
     Judged,
     Parts,
     self_improvement_tools,
@@ -128,8 +129,8 @@ class Services:
         """The tools with which personas change themselves; few are offered them."""
 
         # Made last, and these tools are of the registry that it is made with.
-        async def judge(persona: Persona, model: str | None, query: str, response: str) -> Judged:
-            return await ModelJudge(self._asker)(persona, model, query, response)
+        async def judge(ask: Asking, query: str, response: str) -> Judged:
+            return await ModelJudge(self._asker, self.store)(ask, query, response)
 
         return self_improvement_tools(
             Parts(

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from ..personas.emotion import Interlocutor
 from ..personas.errors import SessionClosedError, SessionNotFoundError, ValidationError
@@ -40,6 +40,27 @@ from .turn_stream import QUIET_SECONDS, TurnStream
 
 STOP_WAIT = 10.0
 """Seconds that :meth:`Session.stop` waits for the turn's end; it comes within one."""
+
+
+class _Given(TypedDict, total=False):
+    """What :meth:`Session.send` may be given beside the words."""
+
+    request_id: str | None
+    options: CompletionOptions | None
+    model: str | None
+    fallback: Sequence[HopSpec | str] | None
+    history: Sequence[Message] | None
+    suffix: str | None
+    sender: str | None
+    interlocutor: Speaker | None
+    sends: Sends
+    on_pause: OnPause
+    max_tool_iterations: int | None
+    ceiling: int | None
+    user_context: Mapping[str, Any] | None
+    task_context: Mapping[str, Any] | None
+    kind: Literal["text", "system"]
+    stream: bool
 
 
 class Session(SessionFeelings):
@@ -179,6 +200,8 @@ class Session(SessionFeelings):
         options: CompletionOptions | None = None,
         model: str | None = None,
         on_pause: OnPause = "refuse",
+        user_context: Mapping[str, Any] | None = None,
+        task_context: Mapping[str, Any] | None = None,
     ) -> ChatResult:
         """Say something and get the answer with a history to hand back the next time.
 
@@ -195,6 +218,8 @@ class Session(SessionFeelings):
             options: Completion options of this turn.
             model: ``provider:model`` of this turn.
             on_pause: What to do when a turn waits for the host.
+            user_context: What the mind is told of the user; see :meth:`send`.
+            task_context: The same of the task.
 
         Raises:
             GMIError: The message was refused; ``code`` says why.
@@ -205,18 +230,12 @@ class Session(SessionFeelings):
             request_id=request_id,
             options=options,
             model=model,
-            fallback=None,
             history=before,
             suffix=consumer_suffix,
-            sender=None,
             interlocutor=from_,
-            sends="queue",
             on_pause=on_pause,
-            max_tool_iterations=None,
-            ceiling=None,
-            user_context=None,
-            task_context=None,
-            kind="text",
+            user_context=user_context,
+            task_context=task_context,
             stream=False,
         )
         if on_tool_call is None:
@@ -369,52 +388,27 @@ class Session(SessionFeelings):
             else:
                 await asyncio.sleep(1.0)
 
-    def _submit(
-        self,
-        content: str | Sequence[Part],
-        *,
-        request_id: str | None,
-        options: CompletionOptions | None,
-        model: str | None,
-        fallback: Sequence[HopSpec | str] | None,
-        history: Sequence[Message] | None,
-        suffix: str | None,
-        sender: str | None,
-        interlocutor: Speaker | None,
-        sends: Sends,
-        on_pause: OnPause,
-        max_tool_iterations: int | None,
-        ceiling: int | None,
-        user_context: Mapping[str, Any] | None,
-        task_context: Mapping[str, Any] | None,
-        kind: Literal["text", "system"],
-        stream: bool,
-    ) -> SubmitTurn:
+    def _submit(self, content: str | Sequence[Part], **given: Unpack[_Given]) -> SubmitTurn:
         """The turn's input, checked as the session will check it."""
         self._check_open()
-        asked = {
+        asked: dict[str, Any] = {
+            **given,
             "content": _content(content),
-            "request_id": request_id or str(uuid.uuid4()),
+            "request_id": given.get("request_id") or str(uuid.uuid4()),
             "user_id": self.user_id,
             "org": self._org,
             "session_key": self.key,
             "persona": self._persona,
-            "kind": kind,
-            "sender": sender,
-            "interlocutor": None if interlocutor is None else Interlocutor.of(interlocutor),
-            "options": options,
-            "model": model,
-            "fallback": None if fallback is None else [hop_spec(hop) for hop in fallback],
-            "history": None if history is None else list(history),
-            "suffix": suffix,
-            "sends": sends,
-            "on_pause": on_pause,
-            "stream": stream,
-            "max_tool_iterations": max_tool_iterations,
-            "ceiling": ceiling,
-            "user_context": None if user_context is None else dict(user_context),
-            "task_context": None if task_context is None else dict(task_context),
         }
+        if (speaker := given.get("interlocutor")) is not None:
+            asked["interlocutor"] = Interlocutor.of(speaker)
+        if (fallback := given.get("fallback")) is not None:
+            asked["fallback"] = [hop_spec(hop) for hop in fallback]
+        if (history := given.get("history")) is not None:
+            asked["history"] = list(history)
+        for context in ("user_context", "task_context"):
+            if asked.get(context) is not None:
+                asked[context] = dict(asked[context])
         submit = parse(asked, SubmitTurn)
         check_size(submit)
         check_form(submit)

@@ -13,8 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from ..personas.affect import Vad
-from ..personas.confusion import confusion_phrases
-from ..personas.emotion import MODEL, advanced, felt, initial, label, perceived
+from ..personas.emotion import MODEL, Traits, advanced, felt, initial, label, perceived
 from ..personas.emotion import Event as Stimulation
 from ..personas.errors import ValidationError
 from ..personas.learning import TurnLearning
@@ -23,9 +22,8 @@ from ..personas.metaprompts.answers import MindPatch
 from ..personas.metaprompts.fields import COMPLEXITIES, SKILL_LEVELS
 from ..personas.metaprompts.triggers import Firings, due
 from ..personas.metaprompts.variables import MindView, TraceLine
-from ..personas.mind import Mind, affect
+from ..personas.mind import Mind, affect, traits_in_force
 from ..personas.mood import MoodState, decayed, moved
-from ..personas.self_improvement import with_learned
 from ..personas.sentiment import LONG_CHARS, Sentiment, observed
 from ..personas.traits import HEXACO, normalize_traits
 from .core import Core
@@ -70,9 +68,10 @@ class Minding:
         if state.mind.mood is None:
             resting = MoodState.resting(rules.mood, now)
             state.mind = state.mind.but(mood=resting, user=rules.user, task=rules.task)
-        if rules.emotion is not None and state.mind.emotion is None:
-            state.mind = state.mind.but(emotion=initial(rules.emotion, now.timestamp()))
-        elif rules.emotion is None and state.mind.emotion is not None:
+        character = self._character
+        if character is not None and state.mind.emotion is None:
+            state.mind = state.mind.but(emotion=initial(character, now.timestamp()))
+        elif character is None and state.mind.emotion is not None:
             state.mind = state.mind.but(emotion=None)
 
     def present(self) -> Mind:
@@ -82,8 +81,8 @@ class Minding:
         mind = state.mind
         if mind.mood is not None:
             mind = mind.but(mood=decayed(mind.mood, now, rules.mood))
-        if mind.emotion is not None and rules.emotion is not None:
-            mind = mind.but(emotion=advanced(mind.emotion, now.timestamp(), rules.emotion))
+        if mind.emotion is not None and (character := self._character) is not None:
+            mind = mind.but(emotion=advanced(mind.emotion, now.timestamp(), character))
         return mind
 
     def brief(self, overlaid: dict[str, float] | None = None) -> MindBrief | None:
@@ -138,7 +137,7 @@ class Minding:
         state = self._core.state
         record.learning = learning
         state.learner = learning.binding
-        state.mind = state.mind.but(learned=learning.learned, params=learning.params)
+        self._change(learned=learning.learned, params=learning.params)
 
     def patch(self, record: TurnRecord) -> None:
         """Apply what a round's tools change in the mind, in the order of their calls."""
@@ -177,14 +176,16 @@ class Minding:
 
     def tool_mind(self, record: TurnRecord) -> MindFacts:
         """What a tool is told that changes the mind."""
-        core = self._core
+        core, config = self._core, self._core.state.config
         return MindFacts(
-            session=core.state.session,
+            at=core.at(record.turn, counter=core.state.counter),
             org=core.start.org,
             persona_digest=record.persona_digest,
             toolset_digest=record.toolset_digest,
             traits=self.traits(),
-            now=workflow.now(),
+            model=config.model,
+            fallback=config.fallback,
+            credentials=config.credentials,
         )
 
     def heard(self, record: TurnRecord, sentiment: Sentiment) -> None:
@@ -248,11 +249,9 @@ class Minding:
             counts_user_turn=record.kind == "text",
         )
         gone = set(firings.consumed_events)
-        working = {k: v for k, v in mind.working.items() if k not in firings.consumed_flags}
-        state.mind = mind.but(
+        state.mind = mind.without_notes(firings.consumed_flags).but(
             events=tuple(event for event in mind.events if event not in gone),
             counters=firings.counters,
-            working=working,
         )
         return firings
 
@@ -276,7 +275,7 @@ class Minding:
             consecutive_confusion=counted.confusion,
             consecutive_satisfaction=counted.satisfaction,
             consecutive_neutral=counted.listless,
-            confusion_keywords=confusion_phrases(last.excerpt) if last is not None else (),
+            confusion_keywords=last.confusing if last is not None else (),
             user_context=mind.user.model_dump(mode="json"),
             task_context=mind.task.model_dump(mode="json"),
             trace=tuple(lines),
@@ -303,7 +302,8 @@ class Minding:
             mind = mind.but(task=mind.task.model_copy(update={"complexity": patch.complexity}))
             changed["complexity"] = patch.complexity
         if patch.imprints:
-            mind = mind.noted({imprint.key: imprint.value for imprint in patch.imprints})
+            notes = {imprint.key: imprint.value for imprint in patch.imprints}
+            mind = mind.noted(notes, turn)
             changed["imprints"] = [imprint.key for imprint in patch.imprints]
         state.mind = mind
         if changed:
@@ -379,10 +379,24 @@ class Minding:
         )
 
     def traits(self) -> dict[str, float]:
-        """The traits in force: the persona's, the host's over them, and what was learned."""
+        """The traits in force."""
         state = self._core.state
-        authored = {**state.rules.traits, **state.mind.traits}
-        return with_learned(authored, state.mind.learned)
+        return traits_in_force(state.rules.traits, state.mind)
+
+    @property
+    def _character(self) -> Traits | None:
+        """The character that feels, by the traits in force; ``None`` without emotions."""
+        feels = self._core.state.rules.mind.emotion is not None
+        return Traits.of(self.traits()) if feels else None
+
+    def _change(self, **changes: Any) -> None:
+        """Change the mind; emotions went on until now as the traits before had them."""
+        state, before, character = self._core.state, self.traits(), self._character
+        emotion = state.mind.emotion
+        state.mind = state.mind.but(**changes)
+        if character is not None and emotion is not None and self.traits() != before:
+            until = workflow.now().timestamp()
+            state.mind = state.mind.but(emotion=advanced(emotion, until, character))
 
     def set_trait(self, asked: SetTrait) -> TraitsView:
         """Set a trait for this session, or go back to the persona's own.
@@ -402,7 +416,7 @@ class Minding:
         if asked.value is not None:
             traits[name] = asked.value
         before = self.traits().get(name)
-        state.mind = state.mind.but(traits=traits)
+        self._change(traits=traits)
         core.trace.add(
             "STATE_CHANGE",
             f"The trait {name} was set.",
@@ -413,13 +427,13 @@ class Minding:
     def perceive(self, asked: Perceive, turn: str) -> Perception:
         """What an event leaves in a persona that feels."""
         core, state = self._core, self._core.state
-        traits = state.rules.mind.emotion
-        assert traits is not None
+        character = self._character
+        assert character is not None
         assert state.mind.emotion is not None
         event = Stimulation(
             appraisal=asked.appraisal, stimulus=asked.stimulus, relationship=asked.relationship
         )
-        result = perceived(state.mind.emotion, event, traits, workflow.now().timestamp())
+        result = perceived(state.mind.emotion, event, character, workflow.now().timestamp())
         state.mind = state.mind.but(emotion=result.state).told_of(asked.message, asked.source)
         core.trace.add(
             "STATE_CHANGE",

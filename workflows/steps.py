@@ -161,17 +161,21 @@ class MindFacts(PortModel):
     """What a tool is told that changes the mind of the session that calls it.
 
     Attributes:
-        session: The session's key.
+        at: Where the call belongs.
         traits: The traits as they are in force when the round begins, under canonical names.
-        now: The workflow's clock.
+        model: ``provider:model`` that the session has instead of the persona's.
+        fallback: The same for its fallback chain.
+        credentials: Provider to ``env:NAME``, as the session has them.
     """
 
-    session: str
+    at: At
     org: str = ""
     persona_digest: str
     toolset_digest: str
     traits: dict[str, float] = Field(default_factory=dict)
-    now: datetime
+    model: str | None = None
+    fallback: list[HopSpec] | None = None
+    credentials: dict[str, str] = Field(default_factory=dict)
 
 
 class Opened(PortModel):

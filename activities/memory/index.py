@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,6 +91,7 @@ class ScopeIndex:
             **{name: np.zeros(256) for name in (*_NUMBERS, "valence", "arousal")},
             **{name: np.zeros(256, np.int32) for name in ("type", "session", "branch", "depth")},
             "active": np.zeros(256, np.bool_),
+            "lot": np.zeros(256, np.uint32),
         }
         self._codes: dict[str, dict[str, int]] = {"type": {}, "session": {}, "branch": {}}
         self._turns: dict[tuple[str, str], set[str]] = {}
@@ -164,6 +166,15 @@ class ScopeIndex:
     def created_at(self) -> Numbers:
         """When each row was made, in seconds since the epoch."""
         return self._column("created_at")
+
+    @property
+    def lot(self) -> NDArray[np.uint32]:
+        """A number of each row that its id alone decides.
+
+        Chance draws by it, and so draws the same traces on every worker; rows stand as they were
+        loaded, which differs.
+        """
+        return self._column("lot")
 
     @property
     def active(self) -> Mask:
@@ -292,6 +303,7 @@ class ScopeIndex:
             self._columns["session"][row] = self._code("session", trace.session)
             self._columns["branch"][row] = self._code("branch", trace.branch)
             self._columns["depth"][row] = trace.depth
+            self._columns["lot"][row] = _lot(trace.id)
             if trace.turn:
                 self._turns.setdefault((trace.session, trace.turn), set()).add(trace.id)
             self._text_bytes += len(trace.content)
@@ -352,3 +364,7 @@ class ScopeIndex:
 
 def _same_text(old: Trace, new: Trace) -> bool:
     return (old.content, place_of(old)) == (new.content, place_of(new))
+
+
+def _lot(trace_id: str) -> int:
+    return int.from_bytes(hashlib.blake2b(trace_id.encode(), digest_size=4).digest())

@@ -46,8 +46,8 @@ COGNITIVE_SHARE, RERANKER_SHARE = 0.7, 0.3
 
 MAX_QUERY_CHARS = 4000
 
-MAX_INVOLUNTARY = 1000
-"""Memories among which chance chooses the one that comes up by itself; drawn from all of them."""
+MAX_INVOLUNTARY = 500
+"""About so many memories, drawn from all, are those of which one may come up by itself."""
 
 MAX_SCOPES = 200
 """Scopes that one recall reads; of more, those that most was written to."""
@@ -429,20 +429,17 @@ def _old_enough(
         allowed = index.mask(query.where)
         allowed &= index.created_at < query.now - settings.min_age_days * DAY
         allowed &= index.strength >= settings.min_strength
-        rows = np.flatnonzero(allowed)
-        # Rows stand as they were loaded, which is not the same on every worker.
-        found.append((index, rows[np.argsort(index.created_at[rows], kind="stable")]))
-    starts = np.cumsum([0, *(len(rows) for _, rows in found)])
-    drawn: Sequence[int] = range(int(starts[-1]))
-    if len(drawn) > MAX_INVOLUNTARY:
-        chance = seeded("involuntary memories", query.seed)
-        drawn = sorted(chance.sample(drawn, MAX_INVOLUNTARY))
-    for number in drawn:
-        at = int(np.searchsorted(starts, number, side="right")) - 1
-        index, rows = found[at]
-        trace = index.trace(int(rows[number - starts[at]]))
-        if _usable(trace, query):
-            yield trace
+        found.append((index, np.flatnonzero(allowed)))
+    share = min(1.0, MAX_INVOLUNTARY / max(1, sum(len(rows) for _, rows in found)))
+    chance = seeded("involuntary memories", query.seed)
+    factor, shift = np.uint32(chance.getrandbits(32) | 1), np.uint32(chance.getrandbits(32))
+    for index, rows in found:
+        lots = index.lot[rows] * factor + shift
+        drawn = np.flatnonzero(lots <= share * (2**32 - 1))
+        for place in drawn[np.argsort(lots[drawn], kind="stable")]:
+            trace = index.trace(int(rows[place]))
+            if _usable(trace, query):
+                yield trace
 
 
 def _alike(

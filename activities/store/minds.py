@@ -24,7 +24,7 @@ def keep_mind(conn: Connection, at: At, mind: dict[str, Any]) -> set[str]:
     # Whoever waits for this write's counter finds it.
     behind = (sessions.c.session == at.session) & (sessions.c.counter < at.counter)
     conn.execute(update(sessions).where(behind).values(counter=at.counter))
-    gone = forgotten_turns(conn, at.session, {at.turn, *_trends(mind)})
+    gone = forgotten_turns(conn, at.session, {at.turn, *_told_of(mind)})
     mind = wordless(conn, at.session, mind, gone)
     mine = (minds.c.session == at.session) & (minds.c.turn == at.turn)
     standing = conn.execute(select(minds.c.fence).where(mine)).scalar()
@@ -58,7 +58,8 @@ def _without(data: dict[str, Any], turns: Set[str]) -> dict[str, Any]:
     rest = mind.without_words_of(turns)
     if rest == mind:
         return data
-    return data | rest.model_dump(mode="json", include={"sentiment", "happened", "source"})
+    wordy = {"sentiment", "happened", "source", "working", "noted_in"}
+    return data | rest.model_dump(mode="json", include=wordy)
 
 
 def wordless(
@@ -72,17 +73,18 @@ def wordless(
         data: The mind.
         gone: Turns that are known to be forgotten.
     """
-    gone = gone | forgotten_turns(conn, session, _trends(data))
+    gone = gone | forgotten_turns(conn, session, _told_of(data))
     # What happened does not say in which turns, so it goes where any of the session's is forgotten.
     if gone or (data.get("happened") and has_forgotten(conn, session)):
         return _without(data, gone)
     return data
 
 
-def _trends(data: dict[str, Any]) -> set[str]:
-    """The turns whose words a mind's sentiment holds."""
+def _told_of(data: dict[str, Any]) -> set[str]:
+    """The turns that a mind's sentiment and notes tell of."""
     trends = (data.get("sentiment") or {}).get("trends", [])
-    return {trend["turn"] for trend in trends if trend.get("excerpt")}
+    quoted = {trend["turn"] for trend in trends if trend.get("excerpt")}
+    return quoted | set((data.get("noted_in") or {}).values())
 
 
 def mind_of(conn: Connection, session: str, turn: str) -> dict[str, Any] | None:

@@ -103,6 +103,11 @@ async def test_an_evaluation_whose_worker_is_killed_counts_once(
     assert output.response_text == "judged"
     told = last_result(stage)
     assert (told["evalCount"], told["remainingEvaluations"]) == (1, 9)
+    bills = [row async for row in session.read("usage") if row["purpose"].startswith("judge")]
+    # The attempt that was killed had no answer yet.
+    assert [(row["purpose"], row["attempt"], row["state"]) for row in bills] == [
+        ("judge:c1", 2, "done")
+    ]
 
 
 async def test_a_change_is_made_once_also_by_a_session_that_is_reset_to_before_it(

@@ -40,6 +40,15 @@ def test_a_note_of_nothing_is_forgotten_and_one_written_again_is_the_newest() ->
     assert mind.noted({"a": None}).working == {"b": 2}
 
 
+def test_notes_of_the_conversation_go_with_its_words_and_the_personas_own_stay() -> None:
+    mind = Mind().noted({"own": 1, "both": 1}).noted({"both": 2, "heard": 3}, "t1")
+    assert mind.noted_in == {"both": "t1", "heard": "t1"}
+    assert mind.noted({"both": 4}).noted_in == {"heard": "t1"}
+    assert mind.without_notes(["heard"]).noted_in == {"both": "t1"}
+    left = mind.without_words_of(["t0"])
+    assert (left.working, left.noted_in) == ({"own": 1}, {})
+
+
 def test_other_words_of_a_complexity_are_taken_as_it_and_unknown_ones_stay() -> None:
     words = {
         word: TaskContext(complexity=word).complexity

@@ -65,6 +65,16 @@ async def test_a_chat_gives_its_history_back_one_exchange_longer(stage: Stage) -
     assert len(again.updated_history) == 6
 
 
+async def test_a_chat_tells_the_mind_of_user_and_task(stage: Stage) -> None:
+    session = stage.session(persona="situated", user_id="mind-cas")
+    marker, text = marked("Go on")
+    stage.model.on(marker, Text("Well."))
+    user, task = {"skillLevel": "expert"}, {"complexity": "complex", "domain": "law"}
+    await session.chat(text, user_context=user, task_context=task)
+    assert "SKIP THE BASICS" in prompts(stage, marker)[0]
+    assert (await session.mind()).task["domain"] == "law"
+
+
 async def test_a_chat_that_fails_gives_the_history_back_as_it_was(stage: Stage) -> None:
     session = stage.session(persona="plain", user_id="mind-cam")
     marker, text = marked("Break")

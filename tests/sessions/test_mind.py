@@ -198,6 +198,21 @@ async def test_a_trait_is_set_for_the_session_and_taken_back(stage: Stage) -> No
     ]
 
 
+async def test_a_trait_that_is_set_counts_for_what_is_felt(stage: Stage) -> None:
+    calm, tender = (stage.session(persona="feeling", user_id=f"mind-{n}") for n in ("doe", "dow"))
+    await calm.set_personality_trait("emotionality", 0.0)
+    await tender.set_personality_trait("emotionality", 1.0)
+    before = [(await session.mind()).emotion for session in (calm, tender)]
+    bad_news = GOOD_NEWS | {"goalCongruence": -0.8}
+    outputs = [await s.perceive("A theft", appraisal=bad_news) for s in (calm, tender)]
+    little, much = (output.perception for output in outputs)
+    assert before[0] == before[1]  # it moves from where it was, not to another start
+    assert little is not None
+    assert much is not None
+    assert much.vad.valence < little.vad.valence
+    assert much.intensity > little.intensity
+
+
 @pytest.mark.parametrize(("trait", "value"), [("bravery", 0.5), ("openness", 1.5)])
 async def test_a_trait_that_does_not_exist_or_fit_is_refused(
     stage: Stage, trait: str, value: float
@@ -436,7 +451,8 @@ async def test_what_a_replaced_history_no_longer_holds_is_gone_from_the_mind(sta
 
 async def test_a_metaprompt_is_told_the_words_that_were_confused(stage: Stage) -> None:
     session = stage.session(persona="explaining", user_id="mind-ole")
-    marker, text = marked("Huh, that is unclear")
+    read = "I read the chapter twice, slowly, with a pencil in hand, and then the appendix as well"
+    marker, text = marked(f"{read}. Huh, that is unclear")
     stage.model.on(marker, Text("A circle is round."), times=1)
     stage.model.on(marker, reflection(updatedTaskComplexity="high"), times=1)
     await session.send(text)

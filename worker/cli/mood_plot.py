@@ -12,7 +12,7 @@ from typing import Any, Self
 from ...personas.affect import Vad
 from ...personas.emotion import Traits, advanced, felt
 from ...personas.errors import ConfigurationError, ValidationError
-from ...personas.mind import Mind
+from ...personas.mind import Mind, traits_in_force
 from ...personas.mood import MoodSettings, decayed
 from ...personas.schema import Persona
 
@@ -55,7 +55,7 @@ class MoodPoint:
         mood = decayed(mind.mood, at, settings)
         if mind.emotion is None:
             return cls(turn, mood.word, mood.pad)
-        traits = Traits.of(persona.personality_traits)
+        traits = Traits.of(traits_in_force(persona.hexaco, mind))
         return cls(turn, mood.word, mood.pad, felt(advanced(mind.emotion, at.timestamp(), traits)))
 
 

@@ -35,8 +35,18 @@ class Judged:
     usage: Usage = field(default_factory=Usage)
 
 
-Judge = Callable[[Persona, str | None, str, str], Awaitable[Judged]]
-"""Judges an answer: the persona, ``provider:model`` or ``None``, the question, the answer."""
+class Judge(Protocol):
+    """Judges answers."""
+
+    async def __call__(self, ask: Asking, query: str, response: str) -> Judged:
+        """How good a response to a query is.
+
+        Args:
+            ask: The call that wants to know.
+            query: What was asked.
+            response: What was answered.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +95,10 @@ class Asking:
         bound = learning is not None and learning.learner == "bound"
         self.call = Call(
             key=context.key,
-            holder=Holder(mind.session, learning.key if learning and bound else None),
+            holder=Holder(mind.at.session, learning.key if learning and bound else None),
             turn=context.turn,
             step=context.step,
-            now=mind.now.timestamp(),
+            now=mind.at.now.timestamp(),
         )
         self.refusal: Refusal | None = refusal(
             parts.switches.frozen, self.mode, "bound" if bound else "none"

@@ -69,12 +69,11 @@ class SelfEvaluate:
 
 
 async def _evaluate(ask: Asking, response: str, query: str) -> ToolOutcome:
-    judge, rules = ask.parts.judge, ask.rules.self_eval
+    judge, limit = ask.parts.judge, ask.rules.self_eval.max_evaluations_per_session
     if judge is None:
         raise ToolError("this worker has no judge, so nothing is evaluated")
-    limit = rules.max_evaluations_per_session
     _check_limit(ask, await _session(ask, ["evaluation"]), limit)
-    judged = await judge(ask.persona, rules.model, query, response)
+    judged = await judge(ask, query, response)
 
     def decide(changes: Sequence[SelfChange]) -> Draft:
         count = _check_limit(ask, _mine(ask, changes), limit) + 1
@@ -168,7 +167,7 @@ async def _session(ask: Asking, kinds: Sequence[Any]) -> list[SelfChange]:
 
 
 def _mine(ask: Asking, changes: Sequence[SelfChange]) -> list[SelfChange]:
-    return [change for change in changes if change.session == ask.mind.session]
+    return [change for change in changes if change.session == ask.mind.at.session]
 
 
 def _check_limit(ask: Asking, evaluations: Sequence[SelfChange], limit: int) -> int:

@@ -36,6 +36,8 @@ def mind(*turns: str, happened: tuple[str, ...] = ()) -> dict[str, Any]:
     return {
         "sentiment": {"trends": trends, "last_turn": turns[-1]},
         "happened": list(happened),
+        "working": {"goal": "from the persona", "noted": f"secret of {turns[-1]}"},
+        "noted_in": {"noted": turns[-1]},
         "counters": {"hourly": 3},
         "a field of a newer release": 1,
     }
@@ -77,6 +79,7 @@ async def test_a_user_and_a_session_are_forgotten_by_their_minds_too(
     # What was felt stays: it holds nothing of what was said.
     assert kept["t2"]["sentiment"]["trends"][1]["score"] == 0.5
     assert kept["t2"]["counters"] == {"hourly": 3}
+    assert kept["t2"]["working"] == {"goal": "from the persona"}
     assert kept["t2"]["a field of a newer release"] == 1
 
 
@@ -94,6 +97,16 @@ async def test_a_mind_that_a_session_has_at_hand_does_not_bring_the_words_back(
     await talk.whole_turn("t3")
     await talk.store.keep_mind(talk.at("t3"), mind("t1", "t2", "t3"))
     assert excerpts((await minds(talk))["t3"]) == ["", "", "secret of t3"]
+
+
+async def test_a_note_of_a_forgotten_turn_is_known_when_it_is_kept(
+    world: World, talk: Life
+) -> None:
+    await world.ask("forget", session_id=talk.session_id, turn="t1")
+    await talk.whole_turn("t3")
+    at_hand = mind("t1") | {"sentiment": {}}
+    assert await talk.store.keep_mind(talk.at("t3"), at_hand) == {"t1"}
+    assert (await minds(talk))["t3"]["working"] == {"goal": "from the persona"}
 
 
 async def test_the_record_of_a_released_session_loses_the_words(world: World, talk: Life) -> None:
@@ -116,6 +129,7 @@ async def test_a_session_is_told_whose_words_it_has_at_hand_and_only_once(
     assert await talk.store.keep_mind(talk.at("t3"), at_hand) == {"t1", "t2"}
     for trend in at_hand["sentiment"]["trends"][:2]:
         trend["excerpt"] = ""
+    del at_hand["noted_in"]
     await talk.whole_turn("t4")
     assert await talk.store.keep_mind(talk.at("t4"), at_hand) == set()
 

@@ -12,12 +12,18 @@ from temporalio.testing import ActivityEnvironment
 from gmi.activities.catalog import Toolset
 from gmi.activities.tools import Tool, ToolContext, ToolRegistry, external_tool, tool, tool_of
 from gmi.activities.tools.runner import tool_activities
-from gmi.activities.tools.self_improvement import Judged, Parts, offered, self_improvement_tools
+from gmi.activities.tools.self_improvement import (
+    Asking,
+    Judged,
+    Parts,
+    offered,
+    self_improvement_tools,
+)
 from gmi.personas.errors import ToolError
 from gmi.personas.learning import LearnerKey, Switches, TurnLearning
 from gmi.personas.messages import Usage
 from gmi.personas.schema import Persona
-from gmi.workflows.steps import MindFacts, ToolCallInput, ToolOutcome
+from gmi.workflows.steps import At, MindFacts, ToolCallInput, ToolOutcome
 
 from ..learning.keeping import MemoryLearning
 from .conftest import MemoryBlobs
@@ -117,11 +123,10 @@ class Desk:
             step=number,
             learning=learning,
             mind=MindFacts(
-                session=session,
+                at=At(session=session, counter=1, now=NOW + timedelta(days=days), run="run"),
                 persona_digest="persona",
                 toolset_digest="tools",
                 traits=traits or {},
-                now=NOW + timedelta(days=days),
             ),
         )
         try:
@@ -142,9 +147,7 @@ class Desk:
         names = offered(self.persona, None, self.registry)
         return Toolset(routes={name: self.registry.get(name).route for name in names})
 
-    async def _judge(
-        self, persona: Persona, model: str | None, query: str, response: str
-    ) -> Judged:
+    async def _judge(self, ask: Asking, query: str, response: str) -> Judged:
         self.judged += 1
         return Judged(self.scores, Usage(prompt_tokens=10, completion_tokens=2))
 
