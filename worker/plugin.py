@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import temporalio.client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
-from temporalio.contrib.pydantic import PydanticPayloadConverter
-from temporalio.converter import DataConverter, DefaultPayloadConverter
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import WorkerConfig, WorkerDeploymentConfig, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from ..personas.errors import ConfigurationError
 from ..personas.loader import PersonaLoader
 from ..personas.schema import Persona
 from ..workflows import GMIConsolidation, GMIKeep, GMIMemory, GMIRead, GMISession
 from .consolidation import keep_schedules
+from .converter import converter_for
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ class GMIPlugin(SimplePlugin):
         self._served: tuple[temporalio.client.Client, str] | None = None
         super().__init__(
             "durable-gmi.GMIPlugin",
-            data_converter=_converter,
+            data_converter=converter_for,
             workflows=[GMISession, GMIRead, GMIKeep, GMIMemory, GMIConsolidation],
             workflow_runner=_runner,
             run_context=self._running,
@@ -153,19 +151,6 @@ def tuned(config: WorkerConfig, settings: Settings) -> WorkerConfig:
             default_versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
         )
     return config
-
-
-def _converter(existing: DataConverter | None) -> DataConverter:
-    converter = existing or DataConverter.default
-    kind = converter.payload_converter_class
-    if kind is DefaultPayloadConverter:
-        return replace(converter, payload_converter_class=PydanticPayloadConverter)
-    if not issubclass(kind, PydanticPayloadConverter):
-        raise ConfigurationError(
-            f"The client's payload converter {kind.__name__} does not know pydantic models; "
-            "derive it from temporalio.contrib.pydantic.PydanticPayloadConverter."
-        )
-    return converter
 
 
 def _runner(existing: WorkflowRunner | None) -> WorkflowRunner:
