@@ -22,6 +22,7 @@ from ..personas.messages import Message
 from ..personas.mind import Mind, affect
 from ..workflows.decode import lenient
 from ..workflows.failures import refusal
+from ..workflows.intentions import left_behind
 from ..workflows.pages import Page, Read
 from ..workflows.ports import StorePort, implements
 from ..workflows.session_records import (
@@ -41,8 +42,10 @@ from ..workflows.writes import (
     Done,
     ImportHistory,
     ImportResult,
+    KeepIntentions,
     KeepMind,
     Kept,
+    KeptIntentions,
     PutBlobs,
 )
 from .blobs import dump_value, load_value
@@ -178,6 +181,13 @@ class StoreActivities(StorePort):
             mind = request.mind.model_dump(mode="json")
             return Kept(forgotten=sorted(await self._store.keep_mind(request.at, mind)))
 
+    async def keep_intentions(self, request: KeepIntentions) -> Done:
+        """Keep what the session means to do later."""
+        async with serving():
+            held = request.held.model_dump(mode="json")
+            await self._store.keep_intentions(request.at, held)
+            return Done()
+
     async def read(self, request: Read) -> Page:
         """Read a page of what the store holds."""
         async with serving():
@@ -218,7 +228,14 @@ class StoreActivities(StorePort):
                 continue
             if waiting is not None:
                 unremembered.append(waiting)
-        return found.model_copy(update={"mind": kept_mind(left.mind), "unremembered": unremembered})
+        kept = lenient(left.intentions or {}, KeptIntentions)
+        return found.model_copy(
+            update={
+                "mind": kept_mind(left.mind),
+                "unremembered": unremembered,
+                "intentions": left_behind(kept, left.done),
+            }
+        )
 
     async def _unremembered(self, left: LeftTurn) -> Unremembered | None:
         """A turn as it is encoded later; ``None`` for one that is not to be remembered."""

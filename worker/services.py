@@ -170,6 +170,7 @@ class Services:
             store.save_session,
             store.read,
             store.keep_mind,
+            store.keep_intentions,
             memory.encode,
             memory.maintain,
             memory.care,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import datetime, timedelta
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 from ..personas.errors import GMIError
 from ..personas.prospective import Intention
 from . import intentions
 from .core import Core
+from .failures import info_from_activity
 from .history import History
 from .intention_calls import (
     CancelIntention,
@@ -20,8 +23,11 @@ from .intention_calls import (
     Notice,
     NoticeAck,
 )
+from .policies import STORE
+from .ports import StorePort
 from .requests import OWN_REQUESTS, Requests
 from .turns import SubmitTurn
+from .writes import KeepIntentions, KeptIntentions
 
 LONGEST_WAIT = timedelta(days=365)
 """One timer's; a time further ahead takes several, since servers cannot wait for centuries."""
@@ -50,6 +56,7 @@ class Intending:
                 "An intention was noted.",
                 details={"intention": ack.id, "kind": asked.kind, "then": asked.then},
             )
+            self.keep()
         return ack
 
     def cancel(self, asked: CancelIntention) -> CancelledIntention:
@@ -59,6 +66,7 @@ class Intending:
             self._core.trace.add(
                 "STATE_CHANGE", "An intention was cancelled.", details={"intention": asked.id}
             )
+            self.keep()
         return CancelledIntention(cancelled=cancelled)
 
     async def notice(self, asked: Notice) -> NoticeAck:
@@ -71,7 +79,32 @@ class Intending:
         for item in found:
             if item.then == "turn":
                 await self._start(item)
+        self.keep()
         return NoticeAck(due=due)
+
+    def keep(self) -> None:
+        """Have the store keep a copy, where there is something new to keep."""
+        core, state = self._core, self._core.state
+        if not (state.intentions_kept or state.intentions or state.intention_digests):
+            return
+        held = KeptIntentions(waiting=state.intentions, digests=state.intention_digests)
+        digest = hashlib.sha256(held.model_dump_json().encode()).hexdigest()[:16]
+        # Sessions that run since before the store kept them go on without.
+        if digest == state.intentions_kept or not workflow.patched("keep-intentions"):
+            return
+        state.intentions_kept = digest
+        request = KeepIntentions(at=core.at(), held=held)
+
+        async def write() -> None:
+            try:
+                await workflow.execute_activity_method(
+                    StorePort.keep_intentions, request, summary="keep the intentions", **STORE
+                )
+            except ActivityError as error:
+                info = info_from_activity(error)
+                core.trace.add("WARNING", f"The intentions were not kept: {info.message}")
+
+        core.run_after(write)
 
     def listed(self) -> IntentionList:
         """All that there are."""

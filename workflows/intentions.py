@@ -1,12 +1,14 @@
 """A session's intentions: what its state holds of them, and how it changes.
 
-They live in the state alone, which is carried through continue-as-new, release and restart.
+They live in the state, which is carried through continue-as-new, release and restart. The store
+has a copy, for a session whose workflow is ended from outside.
 """
 
 from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Collection
 from datetime import datetime
 
 from ..personas.errors import MessageTooLargeError, RequestMismatchError, SessionBusyError
@@ -16,6 +18,7 @@ from .intention_calls import Intend, IntentionAck
 from .state import SessionState, TurnRecord
 from .steps import Reminder
 from .turns import TurnStatus
+from .writes import KeptIntentions
 
 _INTENTIONS = uuid.UUID("c2a3f0de-6f65-5f0b-8d51-6a5b5d8e3d21")
 
@@ -178,6 +181,22 @@ def drop_all(state: SessionState) -> list[str]:
     state.intentions = []
     state.intention_digests = {}
     return dropped
+
+
+def left_behind(kept: KeptIntentions, done: Collection[str]) -> KeptIntentions:
+    """The intentions of a session whose workflow was ended from outside.
+
+    Args:
+        kept: As the store has them.
+        done: Turns that are done; what any other turn was started for is told by the next one.
+    """
+    found = []
+    for item in kept.waiting:
+        if item.turn is not None:
+            item = item.model_copy(update={"turn": None, "due": item.turn not in done})
+        if item.waits or item.due:
+            found.append(item)
+    return kept.model_copy(update={"waiting": found})
 
 
 def intention_id(session: str, request_id: str) -> str:

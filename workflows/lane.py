@@ -72,6 +72,7 @@ class Lane:
                 return
             self._pauses.expire()
             await self._intending.start_due()
+            self._intending.keep()
             record = self._next_record()
             if record is not None:
                 if core.state.partials:
@@ -79,6 +80,7 @@ class Lane:
                     await core.settled()
                 outcome = await self._loop.run(record)
                 self._apply_patches()
+                self._intending.keep()
                 self._last_work = workflow.now()
                 self.describe()
                 if outcome == "paused":

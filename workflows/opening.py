@@ -78,6 +78,8 @@ def fresh(opened: OpenedSession) -> SessionState:
         # Kept with a turn, so it was moved: by the persona's rules, or by the host.
         moved=opened.mind is not None,
         unencoded=opened.unremembered,
+        intentions=opened.intentions.waiting,
+        intention_digests=opened.intentions.digests,
         branch=opened.head_branch,
         depth=opened.head_depth,
     )

@@ -18,7 +18,17 @@ from .model_calls import CallResult, ModelCall
 from .pages import Page, Read
 from .session_records import Frozen, OpenedSession, OpenSession, RefreshInput, SaveSession
 from .steps import RunStep, StepResult
-from .writes import BlobRefs, CloseTurn, Done, ImportHistory, ImportResult, KeepMind, Kept, PutBlobs
+from .writes import (
+    BlobRefs,
+    CloseTurn,
+    Done,
+    ImportHistory,
+    ImportResult,
+    KeepIntentions,
+    KeepMind,
+    Kept,
+    PutBlobs,
+)
 
 T = TypeVar("T")
 
@@ -93,6 +103,11 @@ class StorePort(ABC):
     @activity.defn(name="gmi.store.keep_mind")
     async def keep_mind(self, request: KeepMind) -> Kept:
         """Keep the mind that a turn left."""
+
+    @abstractmethod
+    @activity.defn(name="gmi.store.keep_intentions")
+    async def keep_intentions(self, request: KeepIntentions) -> Done:
+        """Keep what the session means to do later."""
 
     @abstractmethod
     @activity.defn(name="gmi.store.read")

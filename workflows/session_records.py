@@ -17,6 +17,7 @@ from ..personas.sentiment import SentimentSettings
 from .steps import At, Feeling, PortModel
 from .trace import TraceEntry
 from .turns import HopSpec
+from .writes import KeptIntentions
 
 
 class SessionConfig(Wire):
@@ -161,6 +162,7 @@ class OpenedSession(PortModel):
         mind: The mind that the session had when no record was left behind; ``None`` where it
             kept none.
         unremembered: Done turns that are not remembered yet, the oldest first.
+        intentions: What the session means to do later, when no record was left behind.
     """
 
     session: str
@@ -176,6 +178,7 @@ class OpenedSession(PortModel):
     head_depth: int = 0
     mind: Mind | None = None
     unremembered: list[Unremembered] = Field(default_factory=list)
+    intentions: KeptIntentions = KeptIntentions()
 
 
 class RefreshInput(PortModel):

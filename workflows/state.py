@@ -234,6 +234,7 @@ class SessionState(Carried):
     Attributes:
         intentions: What is to be remembered later, the oldest first.
         intention_digests: What each of them says, and what the last ones said that are over.
+        intentions_kept: Digest of the two as the store has them; empty while it has none.
         moved: The host has moved the mind of a persona that would not change it by itself, so
             that each turn keeps it.
     """
@@ -275,6 +276,7 @@ class SessionState(Carried):
     unencoded: list[Unremembered] = Field(default_factory=list)
     intentions: list[Intention] = Field(default_factory=list)
     intention_digests: dict[str, str] = Field(default_factory=dict)
+    intentions_kept: str = ""
 
     def next_counter(self) -> int:
         """The next write counter."""

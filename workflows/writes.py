@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ..personas.messages import Message
 from ..personas.mind import Mind
+from ..personas.prospective import Intention
 from .steps import At, OpenTurn, PortModel, StoredMessage
 from .trace import TraceEntry
 from .turns import TurnOutput, TurnStatus
@@ -103,6 +104,25 @@ class KeepMind(PortModel):
 
     at: At
     mind: Mind
+
+
+class KeptIntentions(PortModel):
+    """What a session means to do later.
+
+    Attributes:
+        waiting: The intentions, the oldest first.
+        digests: What each of them says, and what the last ones said that are over.
+    """
+
+    waiting: list[Intention] = Field(default_factory=list)
+    digests: dict[str, str] = Field(default_factory=dict)
+
+
+class KeepIntentions(PortModel):
+    """Input of ``gmi.store.keep_intentions``."""
+
+    at: At
+    held: KeptIntentions
 
 
 class Done(PortModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, and_, select
 
 from .fences import epoch_of
+from .intentions import kept_intentions
 from .memory.tables import applied
 from .protocol import LeftBehind, LeftTurn, SessionRow
 from .tables import minds, turns
@@ -14,9 +15,10 @@ MAX_TURNS = 64
 
 
 def left_behind(conn: Connection, row: SessionRow) -> LeftBehind:
-    """The newest mind on the path to the head, and the newest turns that were never encoded."""
+    """The newest mind on the path to the head, turns that were never encoded, and intentions."""
+    meant = kept_intentions(conn, row.session)
     if row.head is None:
-        return LeftBehind()
+        return LeftBehind(intentions=meant)
     its_mind = and_(minds.c.session == turns.c.session, minds.c.turn == turns.c.turn)
     done = and_(turns.c.session == row.session, turns.c.status == "done", turns.c.hidden == 0)
     newest = (
@@ -51,4 +53,11 @@ def left_behind(conn: Connection, row: SessionRow) -> LeftBehind:
         # A turn that a reset made anew is encoded anew.
         if found.encoded is None or found.encoded < epoch_of(found.fence)
     ]
-    return LeftBehind(conn.execute(newest).scalar(), left[::-1])
+    begun = [item["turn"] for item in (meant or {}).get("waiting", []) if item.get("turn")]
+    ended = select(turns.c.turn).where(done, turns.c.turn.in_(begun))
+    return LeftBehind(
+        conn.execute(newest).scalar(),
+        left[::-1],
+        meant,
+        set(conn.execute(ended).scalars()) if begun else (),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -64,10 +64,14 @@ class LeftBehind:
     Attributes:
         mind: The newest mind on the path to the head.
         turns: Turns that may not be in long-term memory yet, the oldest first.
+        intentions: What it means to do later, as it was kept last.
+        done: Which of the turns that those have started are done.
     """
 
     mind: dict[str, Any] | None = None
     turns: Sequence[LeftTurn] = ()
+    intentions: dict[str, Any] | None = None
+    done: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +348,10 @@ class Store(Protocol):
         Returns:
             The turns whose words it held though they are forgotten; they are not kept.
         """
+        ...
+
+    async def keep_intentions(self, at: At, data: dict[str, Any]) -> None:
+        """Keep what a session means to do later; an older state never replaces a newer one."""
         ...
 
     async def read(self, request: Read) -> Page:

@@ -16,7 +16,7 @@ from ...workflows.steps import At, OpenTurn
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import TurnOutput, TurnStatus
 from ...workflows.writes import PlacedMessage
-from . import blobs, endings, history, imports, ledger, minds, reads, sessions, steps
+from . import blobs, endings, history, imports, intentions, ledger, minds, reads, sessions, steps
 from .engine import BUSY_TIMEOUT, Database, connect, is_locked
 from .left_behind import left_behind
 from .protocol import Begun, Closing, LeftBehind, SessionRow, Shown, UsageRow
@@ -220,6 +220,10 @@ class SQLStore:
     async def keep_mind(self, at: At, mind: dict[str, Any]) -> set[str]:
         """See :meth:`Store.keep_mind`."""
         return await self._db.write(lambda conn: minds.keep_mind(conn, at, mind))
+
+    async def keep_intentions(self, at: At, data: dict[str, Any]) -> None:
+        """See :meth:`Store.keep_intentions`."""
+        await self._db.write(lambda conn: intentions.keep_intentions(conn, at, data))
 
     async def read(self, request: Read) -> Page:
         """See :meth:`Store.read`."""

@@ -242,6 +242,15 @@ minds = Table(
     Column("fence", BigInteger, nullable=False),
 )
 
+# Of each session, as they stand; its workflow has them at hand.
+intentions = Table(
+    "intentions",
+    metadata,
+    Column("session", Text, ForeignKey("sessions.session"), primary_key=True),
+    Column("data", JsonText, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+)
+
 usage = Table(
     "usage",
     metadata,

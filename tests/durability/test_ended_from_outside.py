@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,10 @@ from sqlalchemy import update
 from gmi.activities.memory.store import Find
 from gmi.activities.memory.traces import Scope
 from gmi.activities.store import open_store
+from gmi.activities.store.intentions import kept_intentions
 from gmi.activities.store.memory.sql import SQLMemoryStore
 from gmi.activities.store.tables import turns
+from gmi.worker import Session
 
 from ..conftest import MakeStage, Stage
 from ..support.scripted_model import Barrier, Text
@@ -105,6 +109,65 @@ async def test_turns_that_were_not_remembered_yet_are_remembered_once(
     done = [e.activity_task_scheduled_event_attributes.activity_type.name for e in history.events]
     assert "gmi.store.open_session" in done
     assert "gmi.memory.encode" not in done
+
+
+async def test_what_it_meant_to_do_later_is_there_after_a_termination(
+    make_stage: MakeStage, personas: Path
+) -> None:
+    stage = await steady(make_stage, personas)
+    session = stage.session()
+    await session.intend("mention the vet", event="rain", recurring=True, id="vet")
+    await session.intend("close the window", event="rain", id="window")
+    await session.intend("say nothing of it", event="rain", id="nothing")
+    await session.cancel_intention("nothing")
+    await session.notice("rain")
+    await session.send("first")
+    await session.intend("stretch", at=datetime(2200, 1, 1, tzinfo=UTC), then="turn", id="legs")
+    before = await session.intentions()
+    assert [item.id for item in before] == ["vet", "legs"]
+    await session.settle()
+    for _ in range(2):
+        handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
+        await handle.terminate("by an operator")
+        await session.initialize()
+        assert await session.intentions() == before
+    again = await session.intend("close the window", event="rain", id="window")
+    assert not again.added
+    await session.notice("rain")
+    await session.send("second")
+    assert "mention the vet" in str(stage.model.requests[-1])
+    assert "close the window" not in str(stage.model.requests[-1])
+
+
+async def test_a_turn_of_an_intention_that_was_lost_with_its_workflow_leaves_a_reminder(
+    make_stage: MakeStage, personas: Path
+) -> None:
+    stage = await steady(make_stage, personas)
+    session = stage.session()
+    stage.model.on("walk", Text("Well."), times=1)
+    stage.model.on("walk", Barrier("locking"), Text("I lock it."))
+    await session.send("walk")
+    await session.intend("lock the gate", event="night", then="turn")
+    await session.notice("night")
+    await stage.model.reached("locking")
+    await begun(stage, session)
+    await stage.client.temporal.get_workflow_handle(session.workflow_id).terminate("by an operator")
+    stage.model.open("locking")
+    await session.send("second")
+    assert "lock the gate" in str(stage.model.requests[-1])
+    await session.send("third")
+    assert await session.intentions() == []
+
+
+async def begun(stage: Stage, session: Session) -> None:
+    """Wait until the store's copy knows that an intention has started its turn."""
+    key = (await session.state()).session_key
+    async with open_store(stage.database_url) as store:
+        while True:
+            data = await store.database.read(lambda conn: kept_intentions(conn, key))
+            if data is not None and any(item["turn"] for item in data["waiting"]):
+                return
+            await asyncio.sleep(0.05)
 
 
 async def test_a_turn_that_cannot_be_read_any_more_does_not_keep_its_session_shut(

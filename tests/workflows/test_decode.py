@@ -98,6 +98,7 @@ FREE = {
     "answered",
     "usage_by_model",
     "working",
+    "noted_in",
     "traits",
     "learned",
     "params",

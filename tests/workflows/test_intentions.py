@@ -21,6 +21,7 @@ from gmi.workflows.intention_calls import Intend, IntentionAck
 from gmi.workflows.session_records import SessionConfig, SessionRules
 from gmi.workflows.state import SessionState, TurnInput, TurnRecord
 from gmi.workflows.turns import TurnStatus
+from gmi.workflows.writes import KeptIntentions
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -273,6 +274,23 @@ def test_an_intention_that_changed_since_it_was_looked_up_does_not_stand(
     intentions.cancel(state, "cactus")
     assert not intentions.stands(state, fern)
     assert not intentions.stands(state, cactus)
+
+
+def test_what_a_lost_turn_was_started_for_is_told_by_the_next_one_and_a_done_one_is_over(
+    state: SessionState,
+) -> None:
+    for name, more in (("done", {}), ("lost", {}), ("weekly", {"recurring": True}), ("idle", {})):
+        add(state, id=name, then="turn", **more)
+    for item in intentions.notice(state, "home")[:3]:
+        intentions.started(state, item, f"turn of {item.id}", NOW)
+    kept = KeptIntentions(waiting=state.intentions, digests=state.intention_digests)
+    left = intentions.left_behind(kept, {"turn of done", "turn of weekly"})
+    assert [(item.id, item.due, item.turn) for item in left.waiting] == [
+        ("lost", True, None),
+        ("weekly", False, None),
+        ("idle", False, None),
+    ]
+    assert left.digests == state.intention_digests
 
 
 def test_intentions_survive_as_json(state: SessionState) -> None:
