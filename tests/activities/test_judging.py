@@ -36,7 +36,7 @@ class Said(Asker):
         self.asked.append({"question": question, **settings})
         bill = Bill(0, "test", "judge", Usage(prompt_tokens=7), failed=self.text is None)
         if self.text is None:
-            failure = ProviderFailure("it is down", kind="server", provider="test")
+            failure = ProviderFailure("it is down", kind="http", provider="test")
             raise NoAnswerError([failure], [bill], late=False)
         return Asked(self.text, "test", "judge", bill.usage, (bill,))
 

@@ -161,7 +161,7 @@ async def test_a_turn_of_an_intention_that_was_lost_with_its_workflow_leaves_a_r
 
 async def begun(stage: Stage, session: Session) -> None:
     """Wait until the store's copy knows that an intention has started its turn."""
-    key = (await session.state()).session_key
+    key = (await session.state()).session_key or ""
     async with open_store(stage.database_url) as store:
         while True:
             data = await store.database.read(lambda conn: kept_intentions(conn, key))

@@ -279,8 +279,8 @@ def test_an_intention_that_changed_since_it_was_looked_up_does_not_stand(
 def test_what_a_lost_turn_was_started_for_is_told_by_the_next_one_and_a_done_one_is_over(
     state: SessionState,
 ) -> None:
-    for name, more in (("done", {}), ("lost", {}), ("weekly", {"recurring": True}), ("idle", {})):
-        add(state, id=name, then="turn", **more)
+    for name in ("done", "lost", "weekly", "idle"):
+        add(state, id=name, then="turn", recurring=name == "weekly")
     for item in intentions.notice(state, "home")[:3]:
         intentions.started(state, item, f"turn of {item.id}", NOW)
     kept = KeptIntentions(waiting=state.intentions, digests=state.intention_digests)
