@@ -16,14 +16,13 @@ from temporalio.service import RPCError
 
 from ..personas.errors import MessageTooLargeError, ValidationError
 from ..personas.messages import ImagePart
-from ..workflows.pages import Page, Read
 from ..workflows.search_attributes import PERSONA, SEARCH_ATTRIBUTES, USER
 from ..workflows.session_records import SessionConfig
 from ..workflows.state import WORKFLOW_PREFIX
 from ..workflows.writes import BlobRefs, Keep
 from .calls import calling
 from .connection import connect
-from .feed import Feeds
+from .endpoint import Endpoint
 from .memory import MemoryClient
 from .plugin import GMIPlugin
 from .session import Session
@@ -46,7 +45,7 @@ class SessionInfo:
     attributes: dict[str, Any]
 
 
-class Client:
+class Client(Endpoint):
     """Opens sessions. Make it with :meth:`connect`, or around a Temporal client of one's own.
 
     Args:
@@ -55,8 +54,6 @@ class Client:
         search_attributes: Whether the namespace has the project's search attributes.
 
     Attributes:
-        temporal: The Temporal client.
-        feeds: The chunk streams that this client reads.
         memory: The long-term memory of all users and personas.
     """
 
@@ -67,10 +64,7 @@ class Client:
         task_queue: str = TASK_QUEUE,
         search_attributes: bool = False,
     ) -> None:
-        self.temporal = temporal
-        self.task_queue = task_queue
-        self.search_attributes = search_attributes
-        self.feeds = Feeds(temporal)
+        super().__init__(temporal, task_queue=task_queue, search_attributes=search_attributes)
         self.memory = MemoryClient(self)
 
     @classmethod
@@ -206,21 +200,6 @@ class Client:
 
         refs = await calling(call)
         return ImagePart(blob=refs.digests[0], media_type=media_type)
-
-    async def read(self, request: Read) -> Page:
-        """Read a page of the store through a worker."""
-
-        async def call() -> Page:
-            page: Page = await self.temporal.execute_workflow(
-                "GMIRead",
-                request,
-                id=f"gmi-read-{uuid.uuid4()}",
-                task_queue=self.task_queue,
-                result_type=Page,
-            )
-            return page
-
-        return await calling(call)
 
 
 async def has_search_attributes(temporal: temporalio.client.Client) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -14,11 +14,8 @@ from ..workflows.decode import parse
 from ..workflows.memory import Care, CareAnswer, CareKind, MaintenanceReport, MemoryType
 from .calls import calling
 from .consolidation import consolidate
-from .session_calls import check_size
-
-if TYPE_CHECKING:
-    from .client import Client
-    from .session_calls import SessionCalls
+from .endpoint import Endpoint
+from .session_calls import SessionCalls, check_size
 
 Item = dict[str, Any]
 Items = list[Item]
@@ -34,11 +31,11 @@ class MemoryClient:
     (what was made in the session), ``turn``, ``ids``, ``types``. Works without a session that runs.
 
     Args:
-        client: The client.
+        workers: The workers, which read and write the store.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, workers: Endpoint) -> None:
+        self._workers = workers
 
     async def list(
         self,
@@ -266,7 +263,8 @@ class MemoryClient:
 
     async def consolidate(self, persona: str) -> MaintenanceReport:
         """Tidy a persona's memories now, whatever its schedule says, and wait for the end."""
-        return await consolidate(self._client.temporal, persona, task_queue=self._client.task_queue)
+        workers = self._workers
+        return await consolidate(workers.temporal, persona, task_queue=workers.task_queue)
 
     async def health(self, persona: str | None = None) -> MemoryHealth:
         """How the long-term memory fares: its store, its embedding model, its consolidation.
@@ -291,13 +289,13 @@ class MemoryClient:
         workflow_id = f"gmi-memory-{uuid.uuid4()}"
 
         async def call() -> CareAnswer:
-            temporal = self._client.temporal
+            temporal = self._workers.temporal
             try:
                 handle = await temporal.start_workflow(
                     "GMIMemory",
                     request,
                     id=workflow_id,
-                    task_queue=self._client.task_queue,
+                    task_queue=self._workers.task_queue,
                     id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     result_type=CareAnswer,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel
 from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
@@ -29,10 +29,8 @@ from ..workflows.session import GMISession
 from ..workflows.session_records import SessionConfig
 from ..workflows.state import WORKFLOW_PREFIX, SessionStart
 from .calls import calling
+from .endpoint import Endpoint
 from .feed import Feed
-
-if TYPE_CHECKING:
-    from .client import Client
 
 T = TypeVar("T")
 
@@ -47,7 +45,7 @@ class SessionCalls:
     """The calls that every operation of a session is made of.
 
     Args:
-        client: The client.
+        workers: The workers that serve it.
         session_id: The session's id.
         user_id: The user it serves.
         persona: The persona of a new session; the worker's default without.
@@ -57,7 +55,7 @@ class SessionCalls:
 
     def __init__(
         self,
-        client: Client,
+        workers: Endpoint,
         session_id: str,
         *,
         user_id: str,
@@ -66,7 +64,7 @@ class SessionCalls:
         config: SessionConfig,
     ) -> None:
         check_credentials(config.credentials)
-        self._client = client
+        self._workers = workers
         self.id = session_id
         self.user_id = user_id
         self._persona = persona
@@ -84,7 +82,7 @@ class SessionCalls:
     @property
     def feed(self) -> Feed:
         """The session's chunk stream, shared by all readers of this client."""
-        return self._client.feeds.of(self.workflow_id)
+        return self._workers.feeds.of(self.workflow_id)
 
     def _check_open(self) -> None:
         """Refuse what would start the session again after it was closed here."""
@@ -131,7 +129,7 @@ class SessionCalls:
         """
         deadline = time.monotonic() + CATCH_UP_SECONDS
         while True:
-            page = await self._client.read(
+            page = await self._workers.read(
                 parse(
                     {
                         "what": what,
@@ -161,7 +159,7 @@ class SessionCalls:
         async def call() -> T:
             start = self._start()
             try:
-                answer: T = await self._client.temporal.execute_update_with_start_workflow(
+                answer: T = await self._workers.temporal.execute_update_with_start_workflow(
                     name,
                     args=[] if payload is None else [payload],
                     start_workflow_operation=start,
@@ -196,7 +194,7 @@ class SessionCalls:
     def _start_options(self) -> dict[str, Any]:
         return {
             "id": self.workflow_id,
-            "task_queue": self._client.task_queue,
+            "task_queue": self._workers.task_queue,
             "id_conflict_policy": WorkflowIDConflictPolicy.USE_EXISTING,
             "task_timeout": TASK_TIMEOUT,
             "static_summary": f"GMI session {self.id}",
@@ -210,14 +208,14 @@ class SessionCalls:
             persona=self._persona,
             expect_key=self.key,
             config=self._config,
-            search_attributes=self._client.search_attributes,
+            search_attributes=self._workers.search_attributes,
         )
 
     async def _start_with_signal(self, name: str, payload: BaseModel) -> WorkflowHandle[Any, Any]:
         """Send a signal to a session that may have to be started for it."""
 
         async def call() -> WorkflowHandle[Any, Any]:
-            return await self._client.temporal.start_workflow(
+            return await self._workers.temporal.start_workflow(
                 "GMISession",
                 self._start_input(),
                 **self._start_options(),
@@ -258,7 +256,7 @@ class SessionCalls:
         return await calling(call)
 
     def _handle(self) -> WorkflowHandle[Any, Any]:
-        return self._client.temporal.get_workflow_handle(self.workflow_id)
+        return self._workers.temporal.get_workflow_handle(self.workflow_id)
 
 
 def check_size(payload: BaseModel) -> None:

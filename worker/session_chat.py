@@ -6,14 +6,12 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..personas.messages import Message
 from ..workflows.decode import parse
 from ..workflows.turns import TurnOutput
-
-if TYPE_CHECKING:
-    from .turn_stream import TurnStream
+from .turn_stream import TurnStream
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..personas.memory_health import MemoryHealth
 from ..personas.memory_lifecycle import LifecycleActionResponse, MemoryLifecycleEvent
 from ..workflows.turns import WorkingMemoryView
-from .memory import SessionMemory
+from .memory import MemoryClient, SessionMemory
 from .session_reads import SessionReads
 
 
@@ -48,14 +48,15 @@ class SessionMind(SessionReads):
     @property
     def memory(self) -> SessionMemory:
         """The session's long-term memory."""
-        return SessionMemory(self._client.memory, self)
+        return SessionMemory(MemoryClient(self._workers), self)
 
     async def get_working_memory_snapshot(self) -> WorkingMemorySnapshot:
         """What the mind holds ready: its notes, and memories with their words."""
         view = await self._query("working_memory", None, WorkingMemoryView)
         if not view.slots:
             return WorkingMemorySnapshot(values=view.values)
-        found = self._client.memory.list(ids=[slot.trace for slot in view.slots], faded=True)
+        ids = [slot.trace for slot in view.slots]
+        found = MemoryClient(self._workers).list(ids=ids, faded=True)
         words = {item["id"]: item["content"] async for item in found}
         slots = [
             HeldItem(slot.trace, words.get(slot.trace), slot.activation, slot.rehearsals)

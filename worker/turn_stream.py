@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..workflows.chunks import Chunk
 from ..workflows.turns import TurnOutput, TurnTicket
 from .calls import calling
-
-if TYPE_CHECKING:
-    from .session import Session
-
+from .feed import Feed
 
 QUIET_SECONDS = 5.0
 """After so long without a chunk a reader asks for the turn itself."""
@@ -58,6 +55,31 @@ class Transcript:
         self._live = []
 
 
+class Turns(Protocol):
+    """The session whose turns are watched."""
+
+    @property
+    def feed(self) -> Feed:
+        """Its chunks."""
+        ...
+
+    async def get_turn(self, turn: str) -> TurnOutput | None:
+        """A turn's output, or ``None`` while it runs."""
+        ...
+
+    async def wait(self, turn: str) -> TurnOutput:
+        """Wait for a turn's end or its pause."""
+        ...
+
+    async def complete(self, output: TurnOutput) -> TurnOutput:
+        """The output with the text that is too long to be carried."""
+        ...
+
+    async def stop(self, turn: str) -> None:
+        """Stop a turn."""
+        ...
+
+
 class TurnStream:
     """One turn, watched while it is made.
 
@@ -73,7 +95,7 @@ class TurnStream:
         ticket: The turn as the session accepted it.
     """
 
-    def __init__(self, session: Session, ticket: TurnTicket, start: int) -> None:
+    def __init__(self, session: Turns, ticket: TurnTicket, start: int) -> None:
         self._session = session
         self.ticket = ticket
         # A turn that runs already was sent before: its first chunks lie before ``start``.

@@ -82,7 +82,7 @@ async def stuck(
 
 async def test_the_client_says_that_the_session_stands_still(stuck: Session) -> None:
     async def ask() -> str:
-        handle = stuck._client.temporal.get_workflow_handle(stuck.workflow_id)
+        handle = stuck._workers.temporal.get_workflow_handle(stuck.workflow_id)
         answer: str = await handle.query("get_state")
         return answer
 
@@ -93,7 +93,7 @@ async def test_the_client_says_that_the_session_stands_still(stuck: Session) -> 
 
 
 async def test_the_failing_task_tells_its_failure(stuck: Session) -> None:
-    task = await failing_task(stuck._client.temporal, stuck.workflow_id)
+    task = await failing_task(stuck._workers.temporal, stuck.workflow_id)
     assert task is not None
     assert task.attempt >= 2
     assert "ondeterminis" in task.failure
@@ -105,7 +105,7 @@ async def test_the_command_line_names_replay_while_it_waits_and_ends_with_1(
     gmi = CommandLine(
         tmp_path,
         clean_environment(
-            tmp_path, TEMPORAL_ADDRESS=temporal.address, GMI_TASK_QUEUE=stuck._client.task_queue
+            tmp_path, TEMPORAL_ADDRESS=temporal.address, GMI_TASK_QUEUE=stuck._workers.task_queue
         ),
     )
     result = await gmi("send", stuck.id, "again")
