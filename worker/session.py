@@ -265,8 +265,9 @@ class Session(SessionFeelings):
         Raises:
             TurnNotFoundError: The session never made this turn.
         """
+        asked = parse({"turn": turn, "reason": reason}, StopTurn)
         try:
-            await self._signal("stop_turn", StopTurn(turn=turn, reason=reason))
+            await self._signal("stop_turn", asked)
         except SessionNotFoundError:
             if await self._is_released():
                 return
@@ -281,9 +282,8 @@ class Session(SessionFeelings):
         self, call_id: str, content: Any = None, *, is_error: bool = False
     ) -> TurnOutput:
         """Answer one pending call; calls left out are answered as not run, and the turn goes on."""
-        return await self.handle_tool_results(
-            [HostResult(call_id=call_id, content=content, is_error=is_error)]
-        )
+        given = {"call_id": call_id, "content": content, "is_error": is_error}
+        return await self.handle_tool_results([parse(given, HostResult)])
 
     async def handle_tool_results(
         self, results: Sequence[HostResult], *, rest: str = "fail"
@@ -305,9 +305,8 @@ class Session(SessionFeelings):
         self, results: Sequence[HostResult], *, rest: str = "fail", turn: str | None = None
     ) -> ToolResultsAck:
         """Answer pending calls without waiting for the turn."""
-        payload = ToolResults.model_validate(
-            {"results": list(results), "rest": rest, "user_id": self.user_id, "turn": turn}
-        )
+        given = {"results": results, "rest": rest, "user_id": self.user_id, "turn": turn}
+        payload = parse(given, ToolResults)
         check_size(payload)
         return await self._update("tool_results", payload, ToolResultsAck)
 
@@ -320,7 +319,7 @@ class Session(SessionFeelings):
             messages: The history; ``error`` and ``thought`` messages are left out.
             forget: Also drop what was recorded about turns that it no longer holds.
         """
-        payload = ReplaceHistory(messages=list(messages), forget=forget)
+        payload = parse({"messages": messages, "forget": forget}, ReplaceHistory)
         check_size(payload)
         ticket = await self._update("replace_history", payload, TurnTicket)
         assert ticket.output is not None  # an import ends at once
@@ -336,7 +335,8 @@ class Session(SessionFeelings):
 
     async def refresh_persona(self, persona: str | None = None) -> PersonaAck:
         """Run another persona, or the newest version of this one, from the next turn on."""
-        ack = await self._update("refresh_persona", RefreshPersona(persona=persona), PersonaAck)
+        asked = parse({"persona": persona}, RefreshPersona)
+        ack = await self._update("refresh_persona", asked, PersonaAck)
         self._persona = persona
         return ack
 
@@ -402,13 +402,9 @@ class Session(SessionFeelings):
         }
         if (speaker := given.get("interlocutor")) is not None:
             asked["interlocutor"] = Interlocutor.of(speaker)
-        if (fallback := given.get("fallback")) is not None:
-            asked["fallback"] = [hop_spec(hop) for hop in fallback]
-        if (history := given.get("history")) is not None:
-            asked["history"] = list(history)
-        for context in ("user_context", "task_context"):
-            if asked.get(context) is not None:
-                asked[context] = dict(asked[context])
+        fallback = given.get("fallback")
+        if isinstance(fallback, Sequence) and not isinstance(fallback, str):
+            asked["fallback"] = [_hop(hop) for hop in fallback]
         submit = parse(asked, SubmitTurn)
         check_size(submit)
         check_form(submit)
@@ -439,6 +435,6 @@ def _content(content: object) -> str | list[Any]:
     )
 
 
-def hop_spec(hop: HopSpec | str) -> HopSpec:
+def _hop(hop: object) -> object:
     """A hop of a fallback chain, from its model string alone if need be."""
-    return hop if isinstance(hop, HopSpec) else HopSpec(model=hop)
+    return {"model": hop} if isinstance(hop, str) else hop

@@ -41,6 +41,9 @@ CATCH_UP_SECONDS = 30
 """Seconds that a read waits for the writes that its client knows of."""
 
 
+_NARROWING = ("turn", "step", "index", "digest", "limit")
+
+
 class SessionCalls:
     """The calls that every operation of a session is made of.
 
@@ -98,7 +101,8 @@ class SessionCalls:
 
         Args:
             what: The kind.
-            where: Fields of :class:`~gmi.workflows.pages.Read` that narrow it.
+            where: Fields of :class:`~gmi.workflows.pages.Read` that narrow it: ``turn``, ``step``,
+                ``index``, ``digest``, and the ``limit`` of a page.
 
         Raises:
             ValidationError: There is no such kind, or a field does not fit.
@@ -111,6 +115,12 @@ class SessionCalls:
                 f"{f'; did you mean {near[0]!r}?' if near else '.'} "
                 f"There are {', '.join(kinds)}.",
                 details={"what": str(what), "known": list(kinds)},
+            )
+        unknown = [name for name in where if name not in _NARROWING]
+        if unknown:
+            raise ValidationError(
+                f"{unknown[0]!r} does not narrow what is read; there are {', '.join(_NARROWING)}.",
+                details={"unknown": unknown, "known": list(_NARROWING)},
             )
         after: str | None = None
         while True:

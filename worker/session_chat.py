@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..personas.errors import ValidationError
 from ..personas.messages import Message
 from ..workflows.decode import parse
 from ..workflows.turns import TurnOutput
@@ -43,6 +44,10 @@ def given_history(history: Sequence[Message | Mapping[str, Any]] | None) -> list
     """
     if history is None:
         return None
+    if isinstance(history, str) or not isinstance(history, Iterable):
+        raise ValidationError(
+            f"The history is of type {type(history).__name__}; give a list of messages."
+        )
     return [item if isinstance(item, Message) else parse(item, Message) for item in history]
 
 

@@ -88,7 +88,7 @@ class SessionFeelings(SessionIntentions):
                     {"content": episode} if isinstance(episode, str) else dict(episode)
                     for episode in prior_episodes
                 ],
-                "payload": dict(payload or {}),
+                "payload": {} if payload is None else payload,
                 "skip_memory": skip_memory,
                 "request_id": request_id or str(uuid.uuid4()),
                 "user_id": self.user_id,

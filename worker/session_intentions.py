@@ -89,7 +89,7 @@ class SessionIntentions(SessionMind):
 
     async def cancel_intention(self, id: str) -> bool:
         """Drop an intention; a turn that it started goes on. Returns whether there was one."""
-        asked = CancelIntention(id=id)
+        asked = parse({"id": id}, CancelIntention)
         return (await self._update("cancel_intention", asked, CancelledIntention)).cancelled
 
     async def notice(self, event: str) -> list[str]:

@@ -16,6 +16,7 @@ from ..personas.errors import (
 from ..personas.messages import Message
 from ..personas.schema import Persona
 from ..personas.trace_limits import DEFAULT_MAX_ENTRIES
+from ..workflows.decode import parse
 from ..workflows.trace import TraceEntry, TraceTail
 from ..workflows.turns import (
     FINAL_STATUSES,
@@ -71,8 +72,9 @@ class SessionReads(SessionCalls):
         return await self._stored(turn, view)
 
     async def _view(self, turn: str) -> TurnView:
+        asked = parse({"turn": turn}, AwaitTurn)
         try:
-            return await self._query("get_turn", AwaitTurn(turn=turn), TurnView, running=True)
+            return await self._query("get_turn", asked, TurnView, running=True)
         except SessionNotFoundError:
             return TurnView()
 
