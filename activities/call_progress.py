@@ -38,6 +38,15 @@ class CallProgress(Resumable):
     crashes: int = 0
 
     @property
+    def by_model(self) -> dict[str, Usage]:
+        """The bills of each ``provider:model``."""
+        found: dict[str, Usage] = {}
+        for bill in self.bills:
+            key = f"{bill.provider}:{bill.model}"
+            found[key] = found.get(key, Usage()) + bill.usage
+        return found
+
+    @property
     def usage(self) -> Usage:
         """All bills together."""
         return billed(bill.usage for bill in self.bills)

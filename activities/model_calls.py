@@ -262,6 +262,7 @@ class _Attempt:
         progress = self._progress
         return CallResult(
             usage=progress.usage,
+            by_model=progress.by_model,
             provider=progress.provider,
             model=progress.model,
             attempts=self._attempt,

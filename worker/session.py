@@ -402,9 +402,6 @@ class Session(SessionFeelings):
         }
         if (speaker := given.get("interlocutor")) is not None:
             asked["interlocutor"] = Interlocutor.of(speaker)
-        fallback = given.get("fallback")
-        if isinstance(fallback, Sequence) and not isinstance(fallback, str):
-            asked["fallback"] = [_hop(hop) for hop in fallback]
         submit = parse(asked, SubmitTurn)
         check_size(submit)
         check_form(submit)
@@ -433,8 +430,3 @@ def _content(content: object) -> str | list[Any]:
         f"The message is of type {type(content).__name__}; send text, or a list of text and image "
         "parts."
     )
-
-
-def _hop(hop: object) -> object:
-    """A hop of a fallback chain, from its model string alone if need be."""
-    return {"model": hop} if isinstance(hop, str) else hop

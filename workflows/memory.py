@@ -183,6 +183,8 @@ class Care(Wire):
         user_id: What is in this user's scope, and what was made in this user's sessions.
         org: The user's organization; ``""`` means the user of this id who belongs to none.
         session_id: The session whose newest key is meant: what was made in it.
+        turn: What was made in this turn, or is about it. For ``remember`` with a session: the
+            turn that the memory is about.
         readable: With ``session_id``, for what only looks: everything that the session's recall
             reads instead. A search always looks there. For ``remember``: only a scope that the
             session reads, or its user's, may be named.

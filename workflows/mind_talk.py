@@ -5,14 +5,15 @@ from __future__ import annotations
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from ..personas.errors import ValidationError
+from ..personas.errors import TurnNotFoundError, ValidationError
 from .core import Core
 from .decode import parse
 from .failures import info_from_activity
 from .memory import Care, user_scope_id
 from .mind_calls import Feedback, FeedbackAck, Perceive
-from .policies import STORE
-from .ports import MemoryPort
+from .pages import Read
+from .policies import READ, STORE
+from .ports import MemoryPort, StorePort
 from .turns import SubmitTurn
 
 
@@ -29,7 +30,13 @@ def as_turn(core: Core, asked: Perceive) -> SubmitTurn:
 
 
 async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
-    """Note what the user says of an answer, and remember it."""
+    """Note what the user says of an answer, and remember it.
+
+    Raises:
+        TurnNotFoundError: The session never made the turn that is meant.
+    """
+    if asked.turn is not None:
+        await _check_turn(core, asked.turn)
     turn = asked.turn or core.state.head
     core.trace.add(
         "WARNING" if asked.sentiment == "negative" else "DEBUG",
@@ -49,6 +56,26 @@ async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
     return FeedbackAck(turn=turn, memories=left)
 
 
+async def _check_turn(core: Core, turn: str) -> None:
+    """Refuse a turn that the session never made; one that nobody can look up is believed."""
+    if core.state.card(turn) is not None or not workflow.patched("feedback-turn"):
+        return
+    start = core.start
+    wanted = Read(
+        what="turn", session_id=start.session_id, session_key=core.state.session, turn=turn
+    )
+    try:
+        await workflow.execute_activity_method(
+            StorePort.read, wanted, summary="look the turn up", **READ
+        )
+    except ActivityError as error:
+        if is_cancelled_exception(error):
+            raise
+        info = info_from_activity(error)
+        if info.code == TurnNotFoundError.default_code:
+            raise TurnNotFoundError(info.message, details=info.details) from None
+
+
 async def remember(
     core: Core, request_id: str, type: str, text: str, what: str, turn: str | None
 ) -> str | None:
@@ -61,7 +88,7 @@ async def remember(
         text: What to remember.
         what: What it is: what a persona concluded about itself is its ``reflection``, all else
             the user said.
-        turn: For the trace.
+        turn: The turn that it is about.
 
     Returns:
         The memory's id.
@@ -77,6 +104,7 @@ async def remember(
         "tags": [what],
         "source": "reflection" if what == "reflection" else "user_statement",
         "request_id": f"{session} {request_id}",
+        "turn": turn,
         "now": workflow.now().timestamp(),
     }
     try:

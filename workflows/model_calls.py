@@ -66,6 +66,7 @@ class CallResult(PortModel):
             ``METAPROMPT`` for an appraisal, or the code of the error that ended it.
         reasons: What was wrong with the answer.
         usage: What the call was billed: all its attempts, failed hops and repairs together.
+        by_model: The same by ``provider:model``.
         provider: Who answered.
         attempts: Attempts that it took.
         repaired: The first answer was of no use, and the second one was.
@@ -77,6 +78,7 @@ class CallResult(PortModel):
     code: str | None = None
     reasons: list[str] = Field(default_factory=list)
     usage: Usage = Usage()
+    by_model: dict[str, Usage] = Field(default_factory=dict)
     provider: str = ""
     model: str = ""
     attempts: int = 1

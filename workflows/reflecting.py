@@ -210,7 +210,8 @@ class Reflecting:
 
     def _took(self, item: PendingMetaprompt, result: CallResult) -> None:
         core, state = self._core, self._core.state
-        state.usage = state.usage + result.usage
+        for model, usage in result.by_model.items():
+            state.bill(usage, model)
         if result.patch is None:
             why = result.refused or "it came to nothing"
             self._failed(item, result.code or "METAPROMPT_FAILED", why, result.reasons)

@@ -34,6 +34,7 @@ MAX_QUEUE = 32
 MAX_CARDS = 48
 MAX_REQUESTS = 128
 MAX_OUTPUTS = 4
+MAX_MODELS = 32
 MAX_OUTPUT_BYTES = 24 * 1024
 MAX_TRACE_TAIL = 40
 MAX_ANSWERED = 64
@@ -282,6 +283,17 @@ class SessionState(Carried):
         """The next write counter."""
         self.counter += 1
         return self.counter
+
+    def bill(self, usage: Usage, model: str | None) -> None:
+        """Count what was billed, by ``provider:model`` where one is known."""
+        self.usage = self.usage + usage
+        if model is None:
+            if usage == Usage():
+                return
+            model = "others"
+        if model not in self.usage_by_model and len(self.usage_by_model) >= MAX_MODELS:
+            model = "others"
+        self.usage_by_model[model] = self.usage_by_model.get(model, Usage()) + usage
 
     def card(self, turn: str) -> TurnCard | None:
         """The card of a recent turn."""

@@ -22,7 +22,6 @@ from .writes import CloseTurn, PlacedMessage
 MAX_CALL_ARGUMENTS = 2048
 MAX_MADE_ARGUMENTS = 8 * 1024
 MAX_MADE = 200
-MAX_MODELS = 32
 
 MAX_CUT_BYTES = 500_000
 """Bytes of a stopped step's text that are kept: more does not fit one activity's input."""
@@ -252,13 +251,8 @@ class TurnEnd:
         state.paused = [other for other in state.paused if other is not record]
         state.queue = [other for other in state.queue if other is not record]
         state.put_output(output)
-        state.usage = state.usage + record.usage
-        if record.model is not None:
-            key = f"{record.provider}:{record.model}"
-            if key not in state.usage_by_model and len(state.usage_by_model) >= MAX_MODELS:
-                key = "others"
-            known = state.usage_by_model.get(key)
-            state.usage_by_model[key] = record.usage if known is None else known + record.usage
+        model = f"{record.provider}:{record.model}" if record.model is not None else None
+        state.bill(record.usage, model)
         state.turns += 1
         core.stopping.discard(record.turn)
         turn_ended(state, record, status, workflow.now())

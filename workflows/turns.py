@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..personas.emotion import Interlocutor
 from ..personas.messages import Message, Part, Told, Usage, Wire
@@ -24,7 +24,7 @@ FINAL_STATUSES: frozenset[str] = frozenset({"done", "failed", "stopped", "abando
 
 
 class HopSpec(Wire):
-    """One leg of the fallback chain.
+    """One leg of the fallback chain; a text alone stands for its model.
 
     Attributes:
         model: ``provider:model``.
@@ -35,6 +35,12 @@ class HopSpec(Wire):
     model: str
     options: CompletionOptions | None = None
     max_tokens_headroom: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_model(cls, value: Any) -> Any:
+        """A hop may be given by its model alone."""
+        return {"model": value} if isinstance(value, str) else value
 
 
 class ErrorInfo(Told):

@@ -239,7 +239,14 @@ class MemoryCare:
             # What comes up in a session goes where its turns go: no memory of ours keeps them.
             return CareAnswer()
         embedder = self._memories.engine(settings).embedder
-        trace, warnings = await remember(self._store, embedder, request, scopes[0], persona_id)
+        trace, warnings = await remember(
+            self._store,
+            embedder,
+            request,
+            scopes[0],
+            persona_id=persona_id,
+            session=session.session if session is not None else "",
+        )
         return CareAnswer(items=[item_of(trace, _now(request))], warnings=warnings)
 
     async def _correct(self, request: Care) -> CareAnswer:

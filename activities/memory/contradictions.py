@@ -121,7 +121,7 @@ class _Said:
         words = self._words.setdefault((trace.role, statement.negated), {})
         for word in statement.words:
             words.setdefault(word, []).append(number)
-        if trace.session:
+        if trace.turn:
             place = (trace.session, trace.branch, trace.role)
             latest = self._latest.setdefault(place, deque(maxlen=CORRECTED_TURNS * MAX_SENTENCES))
             latest.append(statement)

@@ -37,8 +37,8 @@ class SearchFilter:
     """Which traces count in a search; only active ones ever do.
 
     Attributes:
-        session: Key of the session that asks. Its own traces count only on ``path``; those of
-            other sessions always do, and so do those that no session made.
+        session: Key of the session that asks. What its own turns have made counts only on
+            ``path``; that of other sessions always does, and so does what no turn has made.
         path: Where the asking turn stands: a branch and the last depth on it that counts
             (``None`` for all), for each branch of the path.
         types: Types that count; all without it.
@@ -300,7 +300,9 @@ class ScopeIndex:
         for row, trace in enumerate(traces, first):
             self._rows[trace.id] = row
             self._write(row, trace)
-            self._columns["session"][row] = self._code("session", trace.session)
+            # What no turn has made lies on no path, and counts on each.
+            path = trace.session if trace.turn else ""
+            self._columns["session"][row] = self._code("session", path)
             self._columns["branch"][row] = self._code("branch", trace.branch)
             self._columns["depth"][row] = trace.depth
             self._columns["lot"][row] = _lot(trace.id)

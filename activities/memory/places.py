@@ -30,7 +30,7 @@ _SLOTS = {"user": 0, "assistant": 1}
 def place_of(trace: Trace) -> int:
     """The place of a trace, or ``NO_PLACE`` when no user and no model said it in a session."""
     slot = _SLOTS.get(trace.role)
-    if slot is None or not trace.session or trace.depth < 0:
+    if slot is None or not trace.turn or trace.depth < 0:
         return NO_PLACE
     return _start(trace.session, trace.branch) + (2 * trace.depth + slot) % (1 << _TEXTS)
 

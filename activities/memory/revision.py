@@ -38,7 +38,13 @@ NOTE_STABILITY = 365 * DAY
 
 
 async def remember(
-    store: MemoryStore, embedder: Embedder | None, request: Care, scope: Scope, persona_id: str
+    store: MemoryStore,
+    embedder: Embedder | None,
+    request: Care,
+    scope: Scope,
+    *,
+    persona_id: str,
+    session: str = "",
 ) -> tuple[Trace, list[str]]:
     """Put a memory in; the same request puts in one, however often it is made.
 
@@ -51,6 +57,7 @@ async def remember(
         request: With ``now`` and ``request_id`` set.
         scope: Whose memory it is.
         persona_id: The persona that it is meant for, or ``""``.
+        session: Key of the session that it is made in, or ``""``.
 
     Returns:
         The memory, and warnings.
@@ -86,7 +93,9 @@ async def remember(
         type=request.type,
         source=request.source,
         role=ROLES[request.source],
+        session=session,
         persona_id=persona_id,
+        source_id=(request.turn or "") if session else "",
         tags=tuple(dict.fromkeys([*(["note"] if by_hand else []), *request.tags])),
         entities=entities_of(words),
         affect=encoding.affect,

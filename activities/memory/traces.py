@@ -63,13 +63,14 @@ class Trace:
 
     Attributes:
         id: Deterministic: the same turn and role give the same id.
-        session: Session key of the turn that it was made in, or ``""`` for one put in by hand.
-        turn: That turn, or ``""``.
+        session: Key of the session that it was made in, or ``""`` for one made outside of any.
+        turn: The turn that it was made in, or ``""`` for one put in by hand.
         branch: Branch of that turn.
         depth: Depth of that turn on its branch.
         role: ``user``, ``assistant``, or what else made it (``gist``, ``schema``, ``note``,
             ``reflection``).
-        source_id: What it comes from within that source, such as a document's or a call's id.
+        source_id: What it comes from within that source, such as a document's or a call's id; of
+            one that is put in by hand the turn that it is about.
         confidence: How far the source is trusted, in [0, 1].
         verifications: How often it was confirmed.
         verified_at: When it was confirmed last.
@@ -127,3 +128,8 @@ class Trace:
     created_at: float = 0.0
     updated_at: float = 0.0
     version: int = 0
+
+    @property
+    def about(self) -> str:
+        """The turn that it was made in, or that what was put in by hand is about; or ``""``."""
+        return self.turn or (self.source_id if self.session else "")

@@ -38,7 +38,7 @@ def item_of(trace: Trace, now: float) -> dict[str, Any]:
         "said_by": source_of(trace),
         "content": trace.content,
         "session": trace.session or None,
-        "turn": trace.turn or None,
+        "turn": trace.about or None,
         "persona": trace.persona_id or None,
         "strength": round(strength_at(trace, now), 6),
         "stability_seconds": round(trace.stability, 3),

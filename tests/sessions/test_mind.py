@@ -248,6 +248,35 @@ async def test_feedback_becomes_memories_once(stage: Stage) -> None:
     assert any("feedback is negative" in e.message for e in await trace_of(session, output.turn))
 
 
+async def test_feedback_is_forgotten_with_its_turn_and_notes_with_their_session(
+    stage: Stage,
+) -> None:
+    session = stage.session(persona="mindful", user_id="mind-eva")
+    marker, text = marked("How deep is the lake?")
+    stage.model.on(marker, Text("Nine metres."))
+    first, second = [(await session.send(text)).turn for _ in range(2)]
+    await session.settle()
+    await session.record_user_feedback("negative", "Sloppy", "It is ten deep", turn=first)
+    await session.record_user_feedback("positive", "Nice", turn=second)
+    note = await session.memory.remember("The lake is far away")
+    assert note["session"] is not None
+    told = [item async for item in session.memory.list() if item["turn"] == first]
+    assert {"Sloppy", "It is ten deep"} < {item["content"] for item in told}
+    assert (await session.memory.forget(turn=first))["traces"] == 4
+    assert {item["content"] async for item in session.memory.list()} >= {"Nice", note["content"]}
+    await session.memory.forget()
+    assert [item async for item in session.memory.list()] == []
+
+
+async def test_feedback_on_a_turn_that_never_was_is_refused(stage: Stage) -> None:
+    session = stage.session(persona="mindful", user_id="mind-evi")
+    await session.initialize()
+    with pytest.raises(TurnNotFoundError):
+        await session.record_user_feedback("positive", "Nice", turn="nosuch")
+    assert [item async for item in session.memory.list()] == []
+    assert not any("feedback" in e.message for e in await session.get_reasoning_trace())
+
+
 async def test_a_persona_without_memory_keeps_feedback_in_the_trace_alone(stage: Stage) -> None:
     session = stage.session(persona="brief", user_id="mind-eli")
     ack = await session.record_user_feedback("positive", "Nice")
@@ -458,6 +487,9 @@ async def test_a_metaprompt_is_told_the_words_that_were_confused(stage: Stage) -
     await session.send(text)
     await session.settle()
     assert any("LOST BY unclear, huh. " in str(body) for body in stage.model.asked(marker))
+    billed = await session.usage()
+    # What was asked beside the turns counts for its model too.
+    assert list(billed.by_model.values()) == [billed.usage]
     assert (await session.mind()).task["complexity"] == "complex"
 
 

@@ -102,7 +102,8 @@ def matching(query: S, wanted: Find) -> S:
     if wanted.session is not None:
         query = query.where(traces.c.session == wanted.session)
     if wanted.turn is not None:
-        query = query.where(traces.c.turn == wanted.turn)
+        about = and_(traces.c.turn == "", traces.c.source_id == wanted.turn)
+        query = query.where(or_(traces.c.turn == wanted.turn, about))
     if wanted.ids is not None:
         query = query.where(traces.c.id.in_(list(wanted.ids)))
     if wanted.types is not None:

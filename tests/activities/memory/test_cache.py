@@ -165,6 +165,7 @@ def conversations(scopes: int, pieces: int) -> list[Searched]:
                 f"word{piece % 7} and figs{depth}",
                 id=f"{piece}-{depth}",
                 session=f"s{piece // 2}",
+                turn=f"t{depth}",
                 branch="main",
                 depth=depth,
                 role=("user", "assistant")[piece % 2],

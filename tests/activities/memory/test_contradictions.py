@@ -77,8 +77,8 @@ async def test_many_people_in_one_scope_do_not_contradict_each_other(
 )
 def test_what_differs_in_other_ways_is_no_contradiction(first: str, second: str) -> None:
     pair = [
-        trace("a", content=first, session="s", depth=1),
-        trace("b", content=second, session="s", depth=2),
+        trace("a", content=first, session="s", turn="t1", depth=1),
+        trace("b", content=second, session="s", turn="t2", depth=2),
     ]
     assert contradictions(pair, 1.0) == []
 
@@ -95,8 +95,8 @@ def test_a_denial_and_a_correction_are_found_in_either_order_of_the_words(
     first: str, second: str
 ) -> None:
     pair = [
-        trace("a", content=first, session="s", depth=1),
-        trace("b", content=second, session="s", depth=2),
+        trace("a", content=first, session="s", turn="t1", depth=1),
+        trace("b", content=second, session="s", turn="t2", depth=2),
     ]
     [found] = contradictions(pair, 1.0)
     assert (found.older, found.newer, found.wrong) == ("a", "b", "a")

@@ -128,10 +128,12 @@ def test_within_the_asking_session_only_the_path_counts() -> None:
         trace("y4", branch="y", depth=4),
         trace("other", session="s2", branch="main", depth=9),
         trace("by hand", session="", turn=""),
+        trace("note", session="s1", turn=""),
     )
     path = [("main", 2), ("x", None)]
-    assert seen(index, SearchFilter(session="s1", path=path)) == {"m1", "x4", "other", "by hand"}
-    assert seen(index, SearchFilter(session="s1")) == {"other", "by hand"}
+    always = {"other", "by hand", "note"}
+    assert seen(index, SearchFilter(session="s1", path=path)) == {"m1", "x4", *always}
+    assert seen(index, SearchFilter(session="s1")) == always
     assert seen(index, SearchFilter(session="s9", path=path)) == set(index.ids())
     assert seen(index, SearchFilter()) == set(index.ids())
 
