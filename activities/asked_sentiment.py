@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,7 @@ async def ask_sentiment(
     model: str | None = None,
     credentials: Mapping[str, str] | None = None,
     deadline: float | None = None,
+    bills: MutableSequence[Bill] | None = None,
 ) -> AskedSentiment:
     """Ask a model once how a text feels, on the same scale as the lexicon's.
 
@@ -63,6 +64,7 @@ async def ask_sentiment(
         model: ``provider:model``; it is asked alone, without the persona's further models.
         credentials: Provider to ``env:NAME``, as the session has them.
         deadline: Seconds that the answer is waited for; as long as it takes without.
+        bills: Takes what each hop was billed, also when the question is cancelled.
 
     Raises:
         ProviderError: No model answered.
@@ -81,6 +83,7 @@ async def ask_sentiment(
         temperature=0.0,
         credentials=credentials,
         deadline=deadline,
+        bills=bills,
     )
     try:
         sentiment = _read(asked.text, plain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -115,6 +115,7 @@ class Asker:
         response_format: Mapping[str, Any] | None = None,
         user: str | None = None,
         deadline: float | None = None,
+        bills: MutableSequence[Bill] | None = None,
     ) -> Asked:
         """Ask once; each hop of the chain is tried once, without waiting.
 
@@ -131,6 +132,8 @@ class Asker:
                 :class:`~gmi.personas.options.CompletionOptions`.
             user: Opaque id of the end user.
             deadline: Seconds that all hops have together; as long as they take without.
+            bills: Takes the bill of each hop that was asked, whatever the question comes to. When
+                it is cancelled nothing else tells of them.
 
         Raises:
             NoAnswerError: No hop answered in time.
@@ -149,7 +152,14 @@ class Asker:
         )
         end = None if deadline is None else asyncio.get_running_loop().time() + deadline
         failed: list[ProviderFailure] = []
-        bills: list[Bill] = []
+        billed_here: list[Bill] = []
+
+        def take(hop: Hop, usage: Usage, *, failed: bool = False) -> None:
+            bill = _bill(hop, usage, failed=failed)
+            billed_here.append(bill)
+            if bills is not None:
+                bills.append(bill)
+
         late = False
         for hop in chain(self._providers, self._settings, persona, model, fallback):
             request = ModelRequest(
@@ -166,6 +176,7 @@ class Asker:
                 async with limit:
                     await self._stream(provider, request, reply)
             except TimeoutError:
+                take(hop, reply.usage, failed=True)
                 if not limit.expired():
                     raise
                 late = True
@@ -176,21 +187,24 @@ class Asker:
                         provider=hop.provider,
                     )
                 )
-                bills.append(_bill(hop, reply.usage, failed=True))
                 break
             except ProviderFailure as failure:
                 failed.append(failure)
-                bills.append(_bill(hop, failure.usage or reply.usage, failed=True))
+                take(hop, failure.usage or reply.usage, failed=True)
                 continue
-            bills.append(_bill(hop, reply.usage))
+            except BaseException:
+                # Cancelled, most often: what the hop has said of its bill by now is owed.
+                take(hop, reply.usage, failed=True)
+                raise
+            take(hop, reply.usage)
             return Asked(
                 reply.text,
                 hop.provider,
                 hop.model,
-                billed(bill.usage for bill in bills),
-                tuple(bills),
+                billed(bill.usage for bill in billed_here),
+                tuple(billed_here),
             )
-        raise NoAnswerError(failed, bills, late=late)
+        raise NoAnswerError(failed, billed_here, late=late)
 
     async def _stream(self, provider: Provider, request: ModelRequest, reply: Reply) -> None:
         try:

@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
+
+from temporalio import activity
 
 from ..workflows.steps import RunStep
 from .asking import Bill
 from .progress import Progress
 from .store.protocol import Store, UsageRow
 
+logger = logging.getLogger(__name__)
+
 ASK_SECONDS = 10.0
 """A question beside a step that takes longer is given up; the turn goes on without its answer."""
+
+CUT_SECONDS = 3.0
+"""A call that was cancelled has this long to tell the ledger what it was billed until then."""
+
+
+async def bill_anyway(record: Callable[[], Awaitable[None]]) -> None:
+    """Let a write to the ledger end where the call that it is for has come to nothing.
+
+    It takes :data:`CUT_SECONDS` at most, and a failure is only logged. A cancel that comes
+    meanwhile goes on when it has ended; one that came before is the caller's to raise again.
+    """
+
+    async def bounded() -> None:
+        try:
+            async with asyncio.timeout(CUT_SECONDS):
+                await record()
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            logger.warning("What a call was billed that came to nothing is not recorded: %s", why)
+
+    task = asyncio.create_task(bounded())
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 async def count(
@@ -23,6 +59,8 @@ async def count(
     purpose: str,
 ) -> None:
     """Record what was asked beside a step in the ledger, and count it with the step.
+
+    In a step that is cancelled it is tried for a few seconds, and its failure is only logged.
 
     Args:
         store: The ledger.
@@ -58,7 +96,10 @@ async def count(
     progress.unwritten += rows
     # Counted first: a store that is down is asked again by the next attempt, not the model.
     progress.beat()
-    await write(store, request, progress)
+    if activity.is_cancelled():
+        await bill_anyway(partial(write, store, request, progress))
+    else:
+        await write(store, request, progress)
 
 
 async def write(store: Store, request: RunStep, progress: Progress) -> None:

@@ -10,7 +10,7 @@ from .heartbeats import Resumable
 
 
 class CallBill(BaseModel):
-    """What one hop of one attempt was billed, and for which of the answers."""
+    """What one hop of one attempt was billed, and for which of the call's answers, from 0."""
 
     step: int
     attempt: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
 from dataclasses import dataclass
 
 from ..personas.errors import GMIError
@@ -41,8 +42,21 @@ class Feelings:
         self._scorers = scorers
         self._asker = asker
 
-    async def score(self, request: RunStep, persona: Persona, history: History) -> Felt:
-        """How the words of this turn's user felt; a model that fails leaves it unknown."""
+    async def score(
+        self,
+        request: RunStep,
+        persona: Persona,
+        history: History,
+        bills: MutableSequence[Bill] | None = None,
+    ) -> Felt:
+        """How the words of this turn's user felt; a model that fails leaves it unknown.
+
+        Args:
+            request: The step.
+            persona: Who listens.
+            history: The conversation, the turn included.
+            bills: Takes what was billed for finding out, also when it is cancelled.
+        """
         settings = SentimentSettings.from_tracking(persona.sentiment_tracking)
         text = "\n".join(m.text for m in history.turn if m.role == "user" and m.text.strip())
         preferences = request.mind.preferences if request.mind is not None else {}
@@ -60,10 +74,11 @@ class Feelings:
                 model=settings.model or request.model,
                 credentials=request.credentials,
                 deadline=ASK_SECONDS,
+                bills=bills,
             )
         except GMIError as error:
-            bills = error.bills if isinstance(error, NoAnswerError) else ()
+            billed = error.bills if isinstance(error, NoAnswerError) else ()
             return Felt(
-                Sentiment.unknown(plain_language(language or ENGLISH)), bills, error.message
+                Sentiment.unknown(plain_language(language or ENGLISH)), billed, error.message
             )
         return Felt(asked.sentiment, asked.bills, asked.problem)

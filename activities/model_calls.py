@@ -1,7 +1,8 @@
 """Calls beside the turns: a metaprompt becomes a patch of the mind, an event is appraised.
 
 An attempt that fails hands on what it has found out, so that the next one asks only what is still
-open, and every bill is counted once.
+open, and every bill is counted once. What a call that is cancelled was billed until then is in the
+ledger too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ..personas.metaprompts.merge import find
 from ..personas.schema import Persona
 from ..workflows.model_calls import CallResult, ModelCall
 from .asking import Asker, Bill, NoAnswerError
+from .beside import bill_anyway
 from .call_progress import CallBill, CallProgress
 from .call_questions import AppraisalQuestion, MetapromptQuestion, Question
 from .catalog import Catalog
@@ -74,9 +76,15 @@ class ModelCalls:
                     return await attempt.run()
                 except (GMIError, ApplicationError):
                     raise
+                except asyncio.CancelledError:
+                    # Also where the worker shuts down: the next attempt writes the same rows
+                    # again, and there may be none.
+                    await bill_anyway(attempt.record)
+                    raise
                 except Exception as error:
                     progress.crashes += 1
                     progress.beat()
+                    await bill_anyway(attempt.record)
                     if progress.crashes < MAX_CRASHES:
                         raise
                     return attempt.refused(
@@ -119,7 +127,7 @@ class _Attempt:
             if error.retryable:
                 raise
             result = self.refused(error.code, error.message)
-        await self._record()
+        await self.record()
         return result
 
     async def _come_to_result(self) -> CallResult:
@@ -143,6 +151,9 @@ class _Attempt:
             if question is None:
                 question = await asks.text()
             said = self._progress.answers
+            if said:
+                # In the ledger before more is asked: a worker that is lost loses no bill by it.
+                await self.record()
             text = asks.again(question, said[-1], problems) if said else question
             try:
                 answer = await self._ask(persona, asks, text)
@@ -174,6 +185,7 @@ class _Attempt:
     async def _ask(self, persona: Persona, asks: Question, text: str) -> str:
         request, progress = self._request, self._progress
         step = len(progress.answers)
+        bills: list[Bill] = []
         try:
             asked = await self._asker.ask(
                 persona,
@@ -188,14 +200,14 @@ class _Attempt:
                 response_format={"type": "json_object", "schema": asks.schema()},
                 user=request.user_id,
                 deadline=max(0.001, self._left()),
+                bills=bills,
             )
-        except NoAnswerError as failure:
-            self._take(failure.bills, step)
-            raise
-        # Enough of it to see that it is too long.
-        progress.answers.append(asked.text[: MAX_ANSWER + 1])
-        progress.provider, progress.model = asked.provider, asked.model
-        self._take(asked.bills, step)
+            # Enough of it to see that it is too long.
+            progress.answers.append(asked.text[: MAX_ANSWER + 1])
+            progress.provider, progress.model = asked.provider, asked.model
+        finally:
+            # Whatever it came to, a cancel included.
+            self._take(bills, step)
         return progress.answers[-1]
 
     def _take(self, bills: Sequence[Bill], step: int) -> None:
@@ -214,13 +226,14 @@ class _Attempt:
         ]
         self._progress.beat()
 
-    async def _record(self) -> None:
+    async def record(self) -> None:
         """Write every bill into the ledger; those that stand there already stay as they are."""
         request = self._request
         rows = [
             UsageRow(
                 turn=request.at.turn,
-                step=bill.step,
+                # Its own for each call of the turn, and the same in each attempt of one.
+                step=request.number * ANSWERS + bill.step,
                 attempt=bill.attempt,
                 hop=bill.hop,
                 provider=bill.provider,
@@ -241,7 +254,7 @@ class _Attempt:
         if wait is None:
             wait = min(_FIRST_WAIT * 2 ** min(self._attempt - 1, 10), _LONGEST_WAIT)
         if failure.passing and wait < self._left():
-            await self._record()
+            await self.record()
             raise ApplicationError(
                 failure.message,
                 failure.details,

@@ -220,11 +220,15 @@ class StepAttempt:
         scores = request.opening is not None and request.opening.score
         if not scores or self._progress.scored:
             return self._progress.sentiment
-        found = await parts.feelings.score(request, persona, history)
-        if found.problem is not None:
-            self._warnings.append(f"SENTIMENT_UNKNOWN: the words were not scored: {found.problem}")
-        self._progress.scored, self._progress.sentiment = True, found.sentiment
-        await self._bill(found.bills, "sentiment")
+        bills: list[Bill] = []
+        try:
+            found = await parts.feelings.score(request, persona, history, bills)
+            if found.problem is not None:
+                why = f"the words were not scored: {found.problem}"
+                self._warnings.append(f"SENTIMENT_UNKNOWN: {why}")
+            self._progress.scored, self._progress.sentiment = True, found.sentiment
+        finally:
+            await self._bill(bills, "sentiment")
         return found.sentiment
 
     async def _ask(

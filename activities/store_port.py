@@ -46,6 +46,8 @@ from ..workflows.writes import (
     KeepMind,
     Kept,
     KeptIntentions,
+    KnownOutput,
+    KnownTurn,
     PutBlobs,
 )
 from .blobs import dump_value, load_value
@@ -181,6 +183,12 @@ class StoreActivities(StorePort):
             mind = request.mind.model_dump(mode="json")
             return Kept(forgotten=sorted(await self._store.keep_mind(request.at, mind)))
 
+    async def known_turn(self, request: KnownTurn) -> KnownOutput:
+        """Look up what a turn came to that may have been made before."""
+        async with serving():
+            found = await self._store.known_turn(request.at, request.opening)
+            return KnownOutput(output=found)
+
     async def keep_intentions(self, request: KeepIntentions) -> Done:
         """Keep what the session means to do later."""
         async with serving():
@@ -229,11 +237,17 @@ class StoreActivities(StorePort):
             if waiting is not None:
                 unremembered.append(waiting)
         kept = lenient(left.intentions or {}, KeptIntentions)
+        mind = kept_mind(left.mind)
+        if mind is not None and left.hidden:
+            mind = mind.without_words_of(left.hidden)
         return found.model_copy(
             update={
-                "mind": kept_mind(left.mind),
+                "mind": mind,
                 "unremembered": unremembered,
                 "intentions": left_behind(kept, left.done),
+                "usage": left.usage,
+                "usage_by_model": dict(left.usage_by_model),
+                "turns": left.ended,
             }
         )
 

@@ -34,6 +34,7 @@ class Intention(BaseModel):
         tier: Rank of whom it is meant for; a look with a ceiling below it leaves it for later.
         then: ``remind``: the next turn's prompt shows it. ``turn``: the session starts a turn.
         fired: How often it came.
+        noticed: How often its event happened.
         created_at: When it was noted.
         due: It came up, or the turn that it started came to nothing, and it was not told yet.
         turn: The turn that it started and that has not ended.
@@ -53,6 +54,7 @@ class Intention(BaseModel):
     tier: int = 0
     then: Then = "remind"
     fired: int = 0
+    noticed: int = 0
     created_at: AwareDatetime
     due: bool = False
     turn: str | None = None

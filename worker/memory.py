@@ -207,7 +207,7 @@ class MemoryClient:
             persona=persona or None,
             type=type,
             importance=importance,
-            tags=list(tags),
+            tags=tags,
             request_id=request_id,
         )
         return answer.items[0]
@@ -386,7 +386,7 @@ class SessionMemory:
             scopes=None if scope is None else [scope],
             type=type,
             importance=importance,
-            tags=list(tags),
+            tags=tags,
             request_id=request_id,
         )
         return answer.items[0]

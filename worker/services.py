@@ -171,6 +171,7 @@ class Services:
             store.read,
             store.keep_mind,
             store.keep_intentions,
+            store.known_turn,
             memory.encode,
             memory.maintain,
             memory.care,

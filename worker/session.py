@@ -33,7 +33,6 @@ from ..workflows.turns import (
     TurnTicket,
 )
 from .calls import calling
-from .session_calls import check_size
 from .session_chat import ChatResult, OnToolCall, ToolCallWatch, given_history, result_of
 from .session_feelings import SessionFeelings, Speaker
 from .turn_stream import QUIET_SECONDS, TurnStream
@@ -307,7 +306,6 @@ class Session(SessionFeelings):
         """Answer pending calls without waiting for the turn."""
         given = {"results": results, "rest": rest, "user_id": self.user_id, "turn": turn}
         payload = parse(given, ToolResults)
-        check_size(payload)
         return await self._update("tool_results", payload, ToolResultsAck)
 
     async def replace_history(
@@ -320,7 +318,6 @@ class Session(SessionFeelings):
             forget: Also drop what was recorded about turns that it no longer holds.
         """
         payload = parse({"messages": messages, "forget": forget}, ReplaceHistory)
-        check_size(payload)
         ticket = await self._update("replace_history", payload, TurnTicket)
         assert ticket.output is not None  # an import ends at once
         return await self.complete(ticket.output)
@@ -403,7 +400,6 @@ class Session(SessionFeelings):
         if (speaker := given.get("interlocutor")) is not None:
             asked["interlocutor"] = Interlocutor.of(speaker)
         submit = parse(asked, SubmitTurn)
-        check_size(submit)
         check_form(submit)
         return submit
 

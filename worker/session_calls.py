@@ -163,6 +163,7 @@ class SessionCalls:
 
     async def _update(self, name: str, payload: BaseModel | None, result: type[T]) -> T:
         """Call an update; the session is started when it does not run."""
+        check_size(payload)
         # One id for all attempts: a repeat of a call that landed gets that call's answer.
         call_id = str(uuid.uuid4())
 
@@ -178,8 +179,10 @@ class SessionCalls:
                 )
             except Exception:
                 # The operation keeps the error too, and would complain that nobody asked for it.
+                # Not by `wait_for`, which gives up before the task that it makes has asked.
                 with suppress(Exception):
-                    await asyncio.wait_for(start.workflow_handle(), 0)
+                    async with asyncio.timeout(0):
+                        await start.workflow_handle()
                 raise
             return answer
 
@@ -244,6 +247,8 @@ class SessionCalls:
         return page.items[0]["closed_at"] is None
 
     async def _signal(self, name: str, payload: BaseModel) -> None:
+        check_size(payload)
+
         async def call() -> None:
             await self._handle().signal(name, payload)
 
@@ -253,6 +258,7 @@ class SessionCalls:
         self, name: str, payload: BaseModel | None, result: type[T], *, running: bool = False
     ) -> T:
         """Ask a query; with ``running`` a session that does not run is not asked."""
+        check_size(payload)
         condition = QueryRejectCondition.NOT_OPEN if running else None
 
         async def call() -> T:
@@ -269,13 +275,15 @@ class SessionCalls:
         return self._workers.temporal.get_workflow_handle(self.workflow_id)
 
 
-def check_size(payload: BaseModel) -> None:
+def check_size(payload: BaseModel | None) -> None:
     """Refuse an input that the session would refuse, before it is sent.
 
     Raises:
         MessageTooLargeError: It is over 1 MB; the details name its size and the limit.
         ValidationError: JSON cannot hold it.
     """
+    if payload is None:
+        return
     try:
         size = encoded_size(payload)
     except (ValueError, TypeError) as error:

@@ -18,8 +18,7 @@ from ..workflows.mind_calls import (
     SetTrait,
     TraitsView,
 )
-from ..workflows.turns import TurnOutput, TurnTicket
-from .session_calls import check_size
+from ..workflows.turns import AwaitTurn, TurnOutput, TurnTicket
 from .session_intentions import SessionIntentions
 
 Speaker = Interlocutor | str | Mapping[str, Any]
@@ -84,10 +83,7 @@ class SessionFeelings(SessionIntentions):
                 "appraisal": None if appraisal is None else AppraisalVector.of(appraisal),
                 "stimulus": None if stimulus is None else Stimulus.of(stimulus),
                 "relationship": None if relationship is None else Relationship.of(relationship),
-                "prior_episodes": [
-                    {"content": episode} if isinstance(episode, str) else dict(episode)
-                    for episode in prior_episodes
-                ],
+                "prior_episodes": prior_episodes,
                 "payload": {} if payload is None else payload,
                 "skip_memory": skip_memory,
                 "request_id": request_id or str(uuid.uuid4()),
@@ -95,7 +91,6 @@ class SessionFeelings(SessionIntentions):
             },
             Perceive,
         )
-        check_size(asked)
         return await self._completed(await self._update("perceive", asked, TurnTicket))
 
     async def set_personality_trait(self, trait: str, value: float | None) -> dict[str, float]:
@@ -179,5 +174,5 @@ class SessionFeelings(SessionIntentions):
         Raises:
             TurnNotFoundError: The store has no such turn.
         """
-        page = await self._read("mind", turn=turn)
+        page = await self._read("mind", turn=parse({"turn": turn}, AwaitTurn).turn)
         return Mind.model_validate(page.items[0]["mind"]) if page.items else None

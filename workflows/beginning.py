@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from temporalio import workflow
 
 from ..personas.contexts import told
+from ..personas.mind import Mind
 from ..personas.mood import moved
 from ..personas.overlays import OverlayContext, OverlayEffect, OverlayRule, overlay_effect
 from .core import Core
@@ -14,6 +15,12 @@ from .state import AppliedOverlays, TurnRecord
 from .turns import FINAL_STATUSES
 
 TASK_COMPLETED = "completed"
+
+
+class _Before(NamedTuple):
+    turn: str
+    mind: Mind
+    overlays: AppliedOverlays
 
 
 class Beginning:
@@ -25,8 +32,27 @@ class Beginning:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._before: _Before | None = None
 
-    def take_contexts(self, record: TurnRecord) -> None:
+    def begin(self, record: TurnRecord) -> dict[str, float]:
+        """Take contexts and overlays; returns the traits that the overlays change for the turn."""
+        state = self._core.state
+        self._before = _Before(record.turn, state.mind, state.overlays)
+        self._take_contexts(record)
+        return self._overlay(record)
+
+    def undo(self, record: TurnRecord) -> None:
+        """Take back what the turn began with: it turned out to have been made before."""
+        before, state = self._before, self._core.state
+        if before is None or before.turn != record.turn:
+            return
+        state.mind = state.mind.but(user=before.mind.user, task=before.mind.task)
+        if state.overlays.mood is not None and state.overlays.mood != before.overlays.mood:
+            state.mind = state.mind.but(mood=before.mind.mood)
+        state.overlays = before.overlays
+        self._before = None
+
+    def _take_contexts(self, record: TurnRecord) -> None:
         """Take what the host says of the user and the task into the mind, where it stays."""
         state, given = self._core.state, record.input
         rules, mind = state.rules.mind, state.mind
@@ -51,7 +77,7 @@ class Beginning:
             {f"{whose}_context": changed},
         )
 
-    def overlay(self, record: TurnRecord) -> dict[str, float]:
+    def _overlay(self, record: TurnRecord) -> dict[str, float]:
         """Apply the overlays that fit the turn; returns the traits that they change for it.
 
         A mood is set when another one is asked for than at the turn before, so that it is free to

@@ -15,7 +15,7 @@ from ..personas.errors import MessageTooLargeError, RequestMismatchError, Sessio
 from ..personas.prospective import Intention, after_firing, due, time_has_come, told
 from .decode import encoded_size
 from .intention_calls import Intend, IntentionAck
-from .state import SessionState, TurnRecord
+from .state import Offered, SessionState, TurnRecord
 from .steps import Reminder
 from .turns import TurnStatus
 from .writes import KeptIntentions
@@ -100,7 +100,8 @@ def notice(state: SessionState, event: str) -> list[Intention]:
     ]
     for item in found:
         if item.then == "remind":
-            _replace(state, item.model_copy(update={"due": True}))
+            noticed = {"due": True, "noticed": item.noticed + 1}
+            _replace(state, item.model_copy(update=noticed))
     return sorted(found, key=lambda item: -item.importance)
 
 
@@ -128,6 +129,16 @@ def reminders(state: SessionState, now: datetime, ceiling: int | None) -> list[R
     return [
         Reminder(id=item.id, content=item.content, cue=item.cue, importance=item.importance)
         for item in found
+    ]
+
+
+def offered(state: SessionState, told: Collection[Reminder]) -> list[Offered]:
+    """How the intentions stand that a turn is told of."""
+    ids = {item.id for item in told}
+    return [
+        Offered(id=item.id, created_at=item.created_at, noticed=item.noticed)
+        for item in state.intentions
+        if item.id in ids
     ]
 
 
@@ -166,13 +177,19 @@ def started(state: SessionState, item: Intention, turn: str, now: datetime) -> N
 def turn_ended(state: SessionState, record: TurnRecord, status: TurnStatus, now: datetime) -> None:
     """A turn ended: what a done one told has come, what any other told is told again."""
     done = status == "done"
+    offered = {item.id: item for item in record.offered}
     for item in list(state.intentions):
         if item.turn == record.turn:
             _settle(state, item.model_copy(update={"turn": None, "due": not done}))
         elif done and item.id in record.reminded:
+            shown = offered.get(item.id)
+            if shown is not None and shown.created_at != item.created_at:
+                # Another one, noted under the same id while the turn was made.
+                continue
             # What starts turns has come with its turn, whatever became of that.
             came = item if item.then == "turn" else after_firing(item, now)
-            _settle(state, came.model_copy(update={"due": False}))
+            again = shown is not None and item.noticed > shown.noticed and came.waits
+            _settle(state, came.model_copy(update={"due": again}))
 
 
 def drop_all(state: SessionState) -> list[str]:

@@ -234,11 +234,14 @@ class CareAnswer(PortModel):
         counts: Numbers by name: of ``stats``, and what ``forget`` erased.
         details: Of ``show`` the links, the vectors and what was made of the memory; of ``stats``
             the strengths and the vectors; of ``health`` the report.
+        forgotten: For the workflow alone: turns that were forgotten as a whole, by the key of a
+            session whose mind may still hold their words.
         warnings: What went wrong without stopping the call; each begins with a stable code.
     """
 
     items: list[dict[str, Any]] = Field(default_factory=list)
     next: str | None = None
+    forgotten: dict[str, list[str]] = Field(default_factory=dict)
     counts: dict[str, int] = Field(default_factory=dict)
     details: dict[str, Any] = Field(default_factory=dict)
     warnings: list[str] = Field(default_factory=list)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, model_validator
 
 from ..personas.affect import Vad
 from ..personas.emotion import AppraisalVector, Interlocutor, Relationship, Stimulus
 from ..personas.messages import Told, Wire
+
+WORDS_FORGOTTEN = "words_forgotten"
 
 MAX_EVENT_TEXT = 4000
 MAX_EPISODES = 8
@@ -26,6 +28,12 @@ class Episode(Wire):
 
     content: str = Field(min_length=1, max_length=MAX_EPISODE_TEXT)
     at: AwareDatetime | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_words(cls, value: Any) -> Any:
+        """An episode may be given by its words alone."""
+        return {"content": value} if isinstance(value, str) else value
 
 
 class Perceive(Wire):
@@ -119,6 +127,18 @@ class FeedbackAck(Told):
 
     turn: str | None
     memories: list[str] = Field(default_factory=list)
+
+
+class WordsForgotten(Wire):
+    """Input of the signal ``words_forgotten``, with which forgetting tells a session that runs.
+
+    Attributes:
+        session: The session's key.
+        turns: The turns whose words its mind shall hold no longer.
+    """
+
+    session: str
+    turns: list[str]
 
 
 class Reflected(Told):

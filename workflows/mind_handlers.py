@@ -35,6 +35,7 @@ from .mind_calls import (
 )
 from .minding import Minding
 from .requests import Requests, check_form
+from .turn_end import TurnEnd
 from .turns import TurnTicket, WorkingMemoryView
 
 
@@ -101,7 +102,9 @@ class MindHandlers(ABC):
             submit = mind_talk.as_turn(core, asked)
             check_form(submit)
             self._requests.check(submit)
-            _, turn, request_id = self._requests.accept(submit)
+            record, turn, request_id = self._requests.accept(submit)
+            if record is not None:
+                TurnEnd(core).show(record, "queued")
             return await self._lane.hold(turn, request_id)
 
     @workflow.update

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from ..personas.errors import TurnNotFoundError, ValidationError
+from ..personas.errors import RequestMismatchError, TurnNotFoundError, ValidationError
 from .core import Core
 from .decode import parse
 from .failures import info_from_activity
@@ -14,6 +16,7 @@ from .mind_calls import Feedback, FeedbackAck, Perceive
 from .pages import Read
 from .policies import READ, STORE
 from .ports import MemoryPort, StorePort
+from .state import TakenFeedback
 from .turns import SubmitTurn
 
 
@@ -34,9 +37,19 @@ async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
 
     Raises:
         TurnNotFoundError: The session never made the turn that is meant.
+        RequestMismatchError: The request was another feedback before.
     """
     if asked.turn is not None:
         await _check_turn(core, asked.turn)
+    digest = hashlib.sha256(asked.model_dump_json(exclude={"request_id"}).encode()).hexdigest()[:16]
+    taken = core.state.feedback.get(asked.request_id or "")
+    if taken is not None and taken.digest != digest:
+        raise RequestMismatchError(
+            f"The request id {asked.request_id!r} was used for another feedback; use a new id.",
+            details={"request_id": asked.request_id},
+        )
+    if taken is not None:
+        return FeedbackAck(turn=taken.turn, memories=taken.memories)
     turn = asked.turn or core.state.head
     core.trace.add(
         "WARNING" if asked.sentiment == "negative" else "DEBUG",
@@ -44,6 +57,15 @@ async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
         turn,
         {"text": asked.text, "correction": asked.correction},
     )
+    ack = await _remembered(core, asked, turn)
+    if asked.request_id is not None:
+        core.state.take_feedback(
+            asked.request_id, TakenFeedback(digest=digest, turn=turn, memories=ack.memories)
+        )
+    return ack
+
+
+async def _remembered(core: Core, asked: Feedback, turn: str | None) -> FeedbackAck:
     if not core.state.rules.memory:
         return FeedbackAck(turn=turn)
     request_id = asked.request_id or str(workflow.uuid4())

@@ -55,6 +55,12 @@ class Minding:
         self._core = core
 
     @property
+    def feels(self) -> bool:
+        """Whether the persona has emotions."""
+        state = self._core.state
+        return state.rules.mind.emotion is not None and state.mind.emotion is not None
+
+    @property
     def active(self) -> bool:
         """Whether the session has a mind that changes, so that each turn keeps its own."""
         state = self._core.state
@@ -422,6 +428,9 @@ class Minding:
             f"The trait {name} was set.",
             details={"trait": name, "before": before, "after": self.traits().get(name)},
         )
+        # The newest done turn is the one that everything after it goes on from.
+        if state.head is not None and workflow.patched("keep-traits"):
+            self.keep(state.head)
         return TraitsView(traits=self.traits())
 
     def perceive(self, asked: Perceive, turn: str) -> Perception:

@@ -30,7 +30,9 @@ class ModelCall(PortModel):
         at: The turn that the call belongs to.
         purpose: ``metaprompt`` for one that a turn made due, ``reflect`` for one that somebody
             asked for, ``appraise`` for an event that is to be appraised.
-        id: The metaprompt; with the turn it names the call. Empty for an appraisal.
+        number: Tells the calls of one turn and one metaprompt apart, in the ledger too: the trace
+            entry that says that this one runs. 0 for an appraisal, of which a turn has one.
+        id: The metaprompt; with the turn and the number it names the call. Empty for an appraisal.
         event: The event to appraise.
         path: The path that ends with the turn.
         view: The mind, in at most 4 KB.
@@ -42,6 +44,7 @@ class ModelCall(PortModel):
 
     at: At
     purpose: Purpose
+    number: int = 0
     id: str = ""
     event: Perceive | None = None
     persona_digest: str

@@ -74,6 +74,9 @@ def fresh(opened: OpenedSession) -> SessionState:
         trace_seq=opened.trace_seq,
         trace_flushed=opened.trace_seq,
         head=opened.head,
+        usage=opened.usage,
+        usage_by_model=opened.usage_by_model,
+        turns=opened.turns,
         mind=opened.mind or Mind().noted(opened.frozen.rules.imprints),
         # Kept with a turn, so it was moved: by the persona's rules, or by the host.
         moved=opened.mind is not None,

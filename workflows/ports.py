@@ -27,6 +27,8 @@ from .writes import (
     KeepIntentions,
     KeepMind,
     Kept,
+    KnownOutput,
+    KnownTurn,
     PutBlobs,
 )
 
@@ -103,6 +105,11 @@ class StorePort(ABC):
     @activity.defn(name="gmi.store.keep_mind")
     async def keep_mind(self, request: KeepMind) -> Kept:
         """Keep the mind that a turn left."""
+
+    @abstractmethod
+    @activity.defn(name="gmi.store.known_turn")
+    async def known_turn(self, request: KnownTurn) -> KnownOutput:
+        """Look up what a turn came to that may have been made before."""
 
     @abstractmethod
     @activity.defn(name="gmi.store.keep_intentions")

@@ -166,6 +166,9 @@ class Reflecting:
             ModelCall(
                 at=core.at(item.turn, counter=state.counter),
                 purpose="reflect" if item.kind == "manual" else "metaprompt",
+                # Not the write counter: the store does not have it until something else is
+                # written, and whoever reads after it would wait for that.
+                number=state.trace_seq,
                 id=item.id,
                 persona_digest=item.persona_digest,
                 path=[Segment(branch=item.branch, depth=item.depth)],
@@ -212,6 +215,13 @@ class Reflecting:
         core, state = self._core, self._core.state
         for model, usage in result.by_model.items():
             state.bill(usage, model)
+        if not any(other is item for other in state.metaprompts):
+            core.trace.add(
+                "SELF_REFLECTION_SKIPPED",
+                f"{item.id} changed nothing: its turn was forgotten meanwhile.",
+                item.turn,
+            )
+            return
         if result.patch is None:
             why = result.refused or "it came to nothing"
             self._failed(item, result.code or "METAPROMPT_FAILED", why, result.reasons)

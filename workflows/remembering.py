@@ -11,7 +11,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from .core import Core
 from .decode import encoded_size
 from .failures import info_from_activity
-from .intentions import reminders
+from .intentions import offered, reminders
 from .memory import Encode, Encoded
 from .minding import Minding
 from .policies import AFTER_TURN
@@ -56,6 +56,7 @@ class Remembering:
         """What a turn that opens now shall bring to mind."""
         core = self._core
         meant = reminders(core.state, workflow.now(), record.input.ceiling)
+        record.offered = offered(core.state, meant)
         if not core.state.rules.memory:
             # What was meant to be done is told to a persona without a memory too.
             return RecallOrder(org=core.start.org, reminders=meant) if meant else None
@@ -92,7 +93,9 @@ class Remembering:
     def add(self, record: TurnRecord) -> None:
         """A turn is done: encode it."""
         state = self._core.state
-        if not state.rules.memory or record.kind == "import":
+        # The persona that the turn began with; the session may run another one by now.
+        keeps = state.rules.memory if record.keeps is None else record.keeps
+        if not keeps or record.kind == "import":
             return
         perception = record.perception
         if record.kind == "event" and not (perception and perception.remembered):

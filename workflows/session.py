@@ -21,6 +21,7 @@ from .failures import error_from_activity, refusal, refusing
 from .history import History
 from .intending import Intending
 from .lane import Lane
+from .mind_calls import WORDS_FORGOTTEN, WordsForgotten
 from .mind_handlers import MindHandlers
 from .minding import Minding
 from .opening import open_session
@@ -266,6 +267,10 @@ class GMISession(MindHandlers):
                     summary="refresh the persona",
                     **STORE,
                 )
+                if frozen.rules.persona != core.state.rules.persona:
+                    # What this one has learned and set of itself is not the next one's.
+                    core.state.learner = None
+                    core.state.mind = core.state.mind.but(learned={}, params={})
                 core.state.persona_digest = frozen.persona_digest
                 core.state.toolset_digest = frozen.toolset_digest
                 core.state.rules = frozen.rules
@@ -276,6 +281,8 @@ class GMISession(MindHandlers):
                 details={"digest": frozen.persona_digest},
             )
             self._lane.describe()
+            # An idle session that was about to be released must not forget it.
+            self._lane.touch()
             return PersonaAck(
                 persona=frozen.rules.persona,
                 digest=frozen.persona_digest,
@@ -315,6 +322,18 @@ class GMISession(MindHandlers):
     async def close(self, raw: RawValue = MISSING) -> None:
         """Close the session, without waiting."""
         await self._signalled("close", raw, self._take_close)
+
+    @workflow.signal(name=WORDS_FORGOTTEN)
+    async def words_forgotten(self, raw: RawValue = MISSING) -> None:
+        """Memories were forgotten: the mind at hand forgets the words of their turns too."""
+        try:
+            told = decode(raw, WordsForgotten)
+        except GMIError as error:
+            self._warn(WORDS_FORGOTTEN, error)
+            return
+        # One that is not open yet goes on from the store, which has forgotten them.
+        if self._core is not None and self._core.state.session == told.session:
+            self._core.state.forget_words(told.turns)
 
     @workflow.signal
     async def chunks(self, raw: RawValue = MISSING) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..personas.emotion import Traits
-from ..personas.messages import Wire
+from ..personas.messages import Usage, Wire
 from ..personas.metaprompts.triggers import TriggerRule
 from ..personas.mind import Mind, TaskContext, UserContext
 from ..personas.mood import MoodSettings
@@ -163,6 +163,9 @@ class OpenedSession(PortModel):
             kept none.
         unremembered: Done turns that are not remembered yet, the oldest first.
         intentions: What the session means to do later, when no record was left behind.
+        usage: What was billed so far, when no record was left behind.
+        usage_by_model: The same by ``provider:model``, of 32 models and ``others`` at most.
+        turns: How many turns have ended, when no record was left behind.
     """
 
     session: str
@@ -179,6 +182,9 @@ class OpenedSession(PortModel):
     mind: Mind | None = None
     unremembered: list[Unremembered] = Field(default_factory=list)
     intentions: KeptIntentions = KeptIntentions()
+    usage: Usage = Usage()
+    usage_by_model: dict[str, Usage] = Field(default_factory=dict)
+    turns: int = 0
 
 
 class RefreshInput(PortModel):

@@ -6,6 +6,7 @@ keeps every part within its bound, so the whole stays under 256 KB however old t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Literal
 
@@ -35,6 +36,7 @@ MAX_CARDS = 48
 MAX_REQUESTS = 128
 MAX_OUTPUTS = 4
 MAX_MODELS = 32
+MAX_FEEDBACK = 32
 MAX_OUTPUT_BYTES = 24 * 1024
 MAX_TRACE_TAIL = 40
 MAX_ANSWERED = 64
@@ -98,6 +100,22 @@ class Pause(Carried):
     expires_at: datetime | None = None
 
 
+class Offered(Carried):
+    """An intention that a turn could be reminded of, as it stood when the turn began."""
+
+    id: str
+    created_at: datetime
+    noticed: int = 0
+
+
+class TakenFeedback(Carried):
+    """A feedback that was taken, so that a repeat is known."""
+
+    digest: str
+    turn: str | None = None
+    memories: list[str] = Field(default_factory=list)
+
+
 class TurnRecord(Carried):
     """One turn on its way: queued, running, paused or ending.
 
@@ -112,6 +130,8 @@ class TurnRecord(Carried):
         overtakes: It was sent over a pause, and waits for no later pause of the turns before it.
         remembers: Its opening brought memories to mind, which each of its steps shows.
         reminded: Intentions that its prompt shows.
+        offered: The intentions that it could be reminded of, as they stood then.
+        keeps: Whether its persona had a memory when it began; ``None`` before that.
         brief: What its prompts are told of the mind.
         learning: What learning prepared for the turn.
         perception: What the event left, for a turn that was one.
@@ -141,6 +161,8 @@ class TurnRecord(Carried):
     learning: TurnLearning | None = None
     perception: Perception | None = None
     reminded: list[str] = Field(default_factory=list)
+    offered: list[Offered] = Field(default_factory=list)
+    keeps: bool | None = None
     start_hop: int = 0
     layout: list[int] = Field(default_factory=list)
     new: list[StoredMessage] = Field(default_factory=list)
@@ -278,6 +300,7 @@ class SessionState(Carried):
     intentions: list[Intention] = Field(default_factory=list)
     intention_digests: dict[str, str] = Field(default_factory=dict)
     intentions_kept: str = ""
+    feedback: dict[str, TakenFeedback] = Field(default_factory=dict)
 
     def next_counter(self) -> int:
         """The next write counter."""
@@ -318,6 +341,20 @@ class SessionState(Carried):
         """Keep an output as the newest."""
         self.outputs = [known for known in self.outputs if known.turn != output.turn]
         self.outputs.append(output)
+
+    def take_feedback(self, request_id: str, taken: TakenFeedback) -> None:
+        """Keep what a feedback left, for repeats of it; the oldest ones are forgotten."""
+        self.feedback[request_id] = taken
+        while len(self.feedback) > MAX_FEEDBACK:
+            self.feedback.pop(next(iter(self.feedback)))
+
+    def forget_words(self, turns: Collection[str]) -> None:
+        """Hold no word of these turns in the mind, nor in what is to change it."""
+        if not turns:
+            return
+        self.mind = self.mind.without_words_of(turns)
+        self.metaprompts = [item for item in self.metaprompts if item.turn not in turns]
+        self.patches = [item for item in self.patches if item.turn not in turns]
 
     def trim(self) -> None:
         """Bring every part within its bound; what falls out is in the store."""

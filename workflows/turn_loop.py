@@ -5,12 +5,13 @@ Deterministic: it decides and records; whatever touches the world is an activity
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import Any, Literal
 
 from pydantic import ValidationError
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from ..personas.errors import RequestMismatchError, ToolError
 from ..personas.errors import ValidationError as InvalidEventError
@@ -21,15 +22,16 @@ from .core import Core
 from .drafts import draft_of, joined_text, with_warnings
 from .failures import as_error_info, info_from_activity, let_go, root_cause
 from .minding import Minding
-from .policies import STEP
-from .ports import ModelPort
+from .policies import STEP, STORE
+from .ports import ModelPort, StorePort
 from .reflecting import Reflecting
 from .remembering import Remembering
 from .state import Pause, TurnRecord
 from .steps import HopFailure, OpenTurn, RunStep, Segment, StepFailure, StepResult
 from .tool_round import ToolRound, result_messages
 from .turn_end import TurnEnd, add_made, input_message, opened_turn
-from .turns import PauseReason
+from .turns import PauseReason, TurnOutput
+from .writes import KnownTurn
 
 Outcome = Literal["ended", "paused", "rolled"]
 
@@ -60,6 +62,9 @@ class TurnLoop:
         core = self._core
         core.state.active = record
         if record.phase == "queued":
+            if core.should_roll():
+                # Before it begins, so that what it changes by that can still be taken back.
+                return "rolled"
             self._begin(record)
         while True:
             if record.turn in core.stopping:
@@ -79,8 +84,9 @@ class TurnLoop:
     def _begin(self, record: TurnRecord) -> None:
         core, state = self._core, self._core.state
         self._reflecting.apply()
-        self._beginning.take_contexts(record)
-        record.brief = self._minding.brief(self._beginning.overlay(record))
+        overlaid = self._beginning.begin(record)
+        record.brief = self._minding.brief(overlaid)
+        record.keeps = state.rules.memory
         record.parent = state.head
         record.branch = state.branch
         record.depth = state.depth + 1
@@ -127,7 +133,7 @@ class TurnLoop:
         core.trace.flushed(request.trace)
         if result.existing is not None:
             core.chunks.end_step()
-            self._end.known(record, result.existing)
+            self._repeated(record, result.existing)
             return False
         self._take(record, result)
         core.chunks.end_step()
@@ -144,22 +150,59 @@ class TurnLoop:
     async def _happen(self, record: TurnRecord) -> None:
         """A turn without an answer: something happened, and the persona feels it."""
         event = record.input.event
-        if event is None or self._core.state.mind.emotion is None:
-            # The persona was another one when the event was accepted.
-            persona = self._core.state.rules.persona
-            problem = InvalidEventError(f"The persona {persona!r} has no emotions to feel it with.")
-            record.new = []
-            self._end.failed(record, as_error_info(problem))
+        if event is None or not self._minding.feels:
+            self._not_felt(record)
+            return
+        if await self._was_made_before(record):
             return
         event = await self._appraising.appraised(record, event)
         if record.turn in self._core.stopping:
             self._end.stopped(record)
+            return
+        if not self._minding.feels:
+            self._not_felt(record)
             return
         record.input.event = event
         record.new = []
         record.perception = self._minding.perceive(event, record.turn)
         self._end.done(record)
         self._ended(record)
+
+    def _not_felt(self, record: TurnRecord) -> None:
+        """The persona was another one when the event was accepted."""
+        persona = self._core.state.rules.persona
+        problem = InvalidEventError(f"The persona {persona!r} has no emotions to feel it with.")
+        record.new = []
+        self._end.failed(record, as_error_info(problem))
+
+    async def _was_made_before(self, record: TurnRecord) -> bool:
+        """Whether the event has happened already; then its turn ends as it ended before.
+
+        A message is known by its first step. The store is asked where the session may have
+        forgotten a request: it keeps the last ones.
+        """
+        core, state = self._core, self._core.state
+        if len(state.requests) >= state.seq or not workflow.patched("known-events"):
+            return False
+        request = KnownTurn(at=core.at(record.turn), opening=opened_turn(record))
+        try:
+            known = await workflow.execute_activity_method(
+                StorePort.known_turn, request, summary="look the event up", **STORE
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise asyncio.CancelledError from error
+            self._step_failed(record, error)
+            return True
+        if known.output is None:
+            return False
+        self._repeated(record, known.output)
+        return True
+
+    def _repeated(self, record: TurnRecord, output: TurnOutput) -> None:
+        """The store has the turn: what it began with is taken back."""
+        self._beginning.undo(record)
+        self._end.known(record, output)
 
     def _ended(self, record: TurnRecord) -> None:
         """What follows a done turn, beside whatever comes next."""
@@ -330,6 +373,7 @@ class TurnLoop:
     def _step_failed(self, record: TurnRecord, error: ActivityError) -> None:
         info = info_from_activity(error)
         if info.code == RequestMismatchError.default_code and not record.opened:
+            self._beginning.undo(record)
             self._end.mismatched(record, info)
             return
         cause = root_cause(error)
@@ -350,6 +394,9 @@ class TurnLoop:
         core = self._core
         tools = ToolRound(core, record, self._minding)
         asked = await tools.run()
+        if asked or record.turn in core.stopping:
+            # What some of its calls have changed stands, however the round goes on.
+            self._changed(record)
         if record.turn in core.stopping:
             self._end.stopped(record)
             return False
@@ -368,6 +415,12 @@ class TurnLoop:
         self._minding.patch(record)
         self._close_round(record)
         return True
+
+    def _changed(self, record: TurnRecord) -> None:
+        """Take what the calls that are done have changed in the mind."""
+        made = any(result.patch is not None for result in record.results.values())
+        if made and workflow.patched("early-changes"):
+            self._minding.patch(record)
 
     def _close_round(self, record: TurnRecord) -> None:
         """Every call is answered: the next step takes the answers along."""

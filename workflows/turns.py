@@ -314,7 +314,7 @@ class ReplaceHistory(Wire):
 class RefreshPersona(Wire):
     """Input of ``refresh_persona``; without an id the current persona is loaded again."""
 
-    persona: str | None = None
+    persona: str | None = Field(default=None, min_length=1)
 
 
 class PersonaAck(Told):

@@ -125,6 +125,19 @@ class KeepIntentions(PortModel):
     held: KeptIntentions
 
 
+class KnownTurn(PortModel):
+    """Input of ``gmi.store.known_turn``."""
+
+    at: At
+    opening: OpenTurn
+
+
+class KnownOutput(PortModel):
+    """What a turn came to that was made before; ``None`` for a new one."""
+
+    output: TurnOutput | None = None
+
+
 class Done(PortModel):
     """Result of an activity that only writes."""
 

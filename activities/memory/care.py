@@ -33,6 +33,10 @@ HISTOGRAM_STEPS = 10
 MAX_LINKS = 100
 MAX_DERIVED = 20
 
+MAX_SESSIONS_TOLD, MAX_TURNS_TOLD = 50, 100
+"""Sessions that run which are told what was forgotten, and turns of each; the others find out when
+they next keep their minds."""
+
 
 class Sessions(Protocol):
     """Where sessions are looked up."""
@@ -278,7 +282,11 @@ class MemoryCare:
                 "vectors": erased.vectors,
                 "links": erased.links,
                 "contexts": erased.contexts,
-            }
+            },
+            forgotten={
+                key: sorted(erased.minds[key])[-MAX_TURNS_TOLD:]
+                for key in sorted(erased.minds)[:MAX_SESSIONS_TOLD]
+            },
         )
 
     async def _health(self, request: Care) -> CareAnswer:

@@ -9,7 +9,7 @@ from collections.abc import MutableSequence
 
 from ...personas.schema import Persona
 from ...workflows.steps import RunStep
-from ..asking import Asker, Bill, NoAnswerError
+from ..asking import Asker, Bill
 from ..beside import ASK_SECONDS
 from .recall import Imagine
 
@@ -30,25 +30,21 @@ def imagining(
         asker: Asks.
         persona: Who recalls.
         request: The step.
-        bills: What the question was billed is added here.
+        bills: What the question was billed is added here, also when it is cancelled.
     """
 
     async def imagine(text: str) -> str:
-        try:
-            asked = await asker.ask(
-                persona,
-                text,
-                system=SYSTEM,
-                model=request.model,
-                fallback=request.fallback,
-                max_tokens=MAX_TOKENS,
-                credentials=request.credentials,
-                deadline=ASK_SECONDS,
-            )
-        except NoAnswerError as error:
-            bills.extend(error.bills)
-            raise
-        bills.extend(asked.bills)
+        asked = await asker.ask(
+            persona,
+            text,
+            system=SYSTEM,
+            model=request.model,
+            fallback=request.fallback,
+            max_tokens=MAX_TOKENS,
+            credentials=request.credentials,
+            deadline=ASK_SECONDS,
+            bills=bills,
+        )
         return asked.text
 
     return imagine

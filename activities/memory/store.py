@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -184,13 +184,19 @@ class Find:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What an erasure removed."""
+    """What an erasure removed.
+
+    Attributes:
+        minds: Turns that were forgotten as a whole, by the key of a session whose mind may still
+            hold their words.
+    """
 
     traces: int
     derived: int
     vectors: int
     links: int
     contexts: int
+    minds: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def __add__(self, other: Erased) -> Erased:
         """What both removed."""
@@ -200,6 +206,7 @@ class Erased:
             self.vectors + other.vectors,
             self.links + other.links,
             self.contexts + other.contexts,
+            {**self.minds, **other.minds},
         )
 
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, select
 
+from ...personas.messages import Usage
+from ...workflows.state import MAX_MODELS
 from ...workflows.steps import At
 from .fences import lock_session, resolve_epoch
 from .protocol import UsageRow
 from .rows import Values, upsert_usage
-from .tables import runs
+from .tables import runs, usage
 
 
 def usage_values(at: At, epoch: int, row: UsageRow) -> Values:
@@ -46,3 +48,26 @@ def record_usage(conn: Connection, at: At, rows: Sequence[UsageRow]) -> None:
     epoch = resolve_epoch(conn, at) if known is None else known
     values = [usage_values(at, epoch, row) for row in rows]
     conn.execute(upsert_usage(conn.dialect.name), values)
+
+
+def billed(conn: Connection, session: str) -> dict[str, Usage]:
+    """What a session was billed, by ``provider:model`` in the order of their first bills.
+
+    Models past the first 32 are counted together as ``others``, as a live session counts them.
+    """
+    settled = (
+        select(usage.c.provider, usage.c.model, usage.c.state, usage.c.usage)
+        .where(usage.c.session == session, usage.c.state != "reserved")
+        .order_by(usage.c.at)
+    )
+    by_model: dict[str, Usage] = {}
+    for provider, model, state, data in conn.execute(settled):
+        used = Usage.model_validate(data)
+        if state == "failed" and used == Usage():
+            # A provider that refused the call and took nothing for it.
+            continue
+        name = f"{provider}:{model}"
+        if name not in by_model and len(by_model) >= MAX_MODELS:
+            name = "others"
+        by_model[name] = by_model.get(name, Usage()) + used
+    return by_model

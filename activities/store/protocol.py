@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -62,16 +62,25 @@ class LeftBehind:
     """What a session whose workflow was ended from outside goes on with.
 
     Attributes:
-        mind: The newest mind on the path to the head.
+        mind: The newest mind on the path to the head; where a given history began a path that
+            has none yet, the newest one before that.
+        hidden: Turns that are forgotten, where the mind may still have their words.
         turns: Turns that may not be in long-term memory yet, the oldest first.
         intentions: What it means to do later, as it was kept last.
         done: Which of the turns that those have started are done.
+        usage: What all its model calls were billed.
+        usage_by_model: The same by ``provider:model``, of 32 models and ``others`` at most.
+        ended: How many turns have ended, imports not counted.
     """
 
     mind: dict[str, Any] | None = None
     turns: Sequence[LeftTurn] = ()
     intentions: dict[str, Any] | None = None
     done: Collection[str] = ()
+    hidden: Collection[str] = ()
+    usage: Usage = field(default_factory=Usage)
+    usage_by_model: Mapping[str, Usage] = field(default_factory=dict)
+    ended: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +194,7 @@ class Store(Protocol):
         ...
 
     async def left_behind(self, row: SessionRow) -> LeftBehind:
-        """What a session that has no state to go on from left with its turns.
+        """What a session that has no state to go on from left with its turns and its bills.
 
         Of the turns that may not be in long-term memory only those among the newest 64.
         """
@@ -347,6 +356,14 @@ class Store(Protocol):
 
         Returns:
             The turns whose words it held though they are forgotten; they are not kept.
+        """
+        ...
+
+    async def known_turn(self, at: At, opening: OpenTurn) -> TurnOutput | None:
+        """What a request's turn came to, if it was made before and not reset since.
+
+        Raises:
+            RequestMismatchError: The request was another one then.
         """
         ...
 

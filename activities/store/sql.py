@@ -221,6 +221,10 @@ class SQLStore:
         """See :meth:`Store.keep_mind`."""
         return await self._db.write(lambda conn: minds.keep_mind(conn, at, mind))
 
+    async def known_turn(self, at: At, opening: OpenTurn) -> TurnOutput | None:
+        """See :meth:`Store.known_turn`."""
+        return await self._db.write(lambda conn: steps.known_turn(conn, at, opening))
+
     async def keep_intentions(self, at: At, data: dict[str, Any]) -> None:
         """See :meth:`Store.keep_intentions`."""
         await self._db.write(lambda conn: intentions.keep_intentions(conn, at, data))

@@ -17,7 +17,7 @@ from .history import load_history
 from .ledger import settle_usage
 from .protocol import Begun, Closing, Shown, UsageRow
 from .rows import message_values, upsert_message, write_trace
-from .standing import behind, look_up, open_row, stale, supersede
+from .standing import Standing, behind, look_up, open_row, stale, supersede
 from .tables import messages, sessions, turns
 
 _mine = and_(turns.c.session == bindparam("s"), turns.c.turn == bindparam("t"))
@@ -56,20 +56,11 @@ def begin_step(
     standing = look_up(conn, at, opening, step)
     row, epoch = standing.row, standing.epoch
     stamp = fence(epoch, at.counter, attempt)
-    if row.turn is not None:
-        if row.fence > stamp:
-            raise stale(at, row.fence, stamp)
-        if opening is not None and epoch_of(row.fence) == epoch:
-            if row.digest != opening.digest:
-                raise RequestMismatchError(
-                    f"request id {opening.request_id!r} was used before with another input; "
-                    "send the same input again, or use a new request id",
-                    details={"session": at.session, "turn": at.turn},
-                )
-            ended = row.status in FINAL_STATUSES and row.output is not None
-            # What an earlier attempt of this very step ended was never seen: it is done again.
-            if ended and counter_of(row.fence) != at.counter:
-                return Begun(existing=TurnOutput.model_validate(row.output))
+    if row.turn is not None and row.fence > stamp:
+        raise stale(at, row.fence, stamp)
+    existing = _made_before(standing, at, opening)
+    if existing is not None:
+        return Begun(existing=existing)
     if row.before != expect_messages:
         raise behind(at, step, expect_messages, row.before)
 
@@ -97,6 +88,28 @@ def begin_step(
     if shown is None:
         return Begun()
     return Begun(history=load_history(conn, at, step=step, shown=shown))
+
+
+def known_turn(conn: Connection, at: At, opening: OpenTurn) -> TurnOutput | None:
+    """What the request's turn came to, if it was made before; nothing is written."""
+    return _made_before(look_up(conn, at, opening), at, opening)
+
+
+def _made_before(standing: Standing, at: At, opening: OpenTurn | None) -> TurnOutput | None:
+    row = standing.row
+    if opening is None or row.turn is None or epoch_of(row.fence) != standing.epoch:
+        return None
+    if row.digest != opening.digest:
+        raise RequestMismatchError(
+            f"request id {opening.request_id!r} was used before with another input; "
+            "send the same input again, or use a new request id",
+            details={"session": at.session, "turn": at.turn},
+        )
+    ended = row.status in FINAL_STATUSES and row.output is not None
+    # What an earlier attempt of this very step ended was never seen: it is done again.
+    if not ended or counter_of(row.fence) == at.counter:
+        return None
+    return TurnOutput.model_validate(row.output)
 
 
 def save_reply(

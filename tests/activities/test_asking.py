@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
-from gmi.activities.asking import Asked, Asker, NoAnswerError
+from gmi.activities.asking import Asked, Asker, Bill, NoAnswerError
 from gmi.activities.gateway.circuits import CircuitRegistry
 from gmi.activities.gateway.failures import ProviderFailure
+from gmi.activities.gateway.provider import ModelRequest, ProviderEvent, UsageReport
 from gmi.activities.gateway.registry import ProviderRegistry
 from gmi.personas.errors import ConfigurationError, CredentialRefusedError
+from gmi.personas.messages import Usage
 from gmi.personas.schema import Persona
 from gmi.workflows.turns import HopSpec
 
@@ -20,6 +22,31 @@ from ..support.scripted_model import Fail, Hang, ScriptedModel, Text, Used
 PERSONA = Persona.model_validate(
     {"id": "a", "name": "A", "description": "a", "version": "1.0.0", "baseSystemPrompt": "You are."}
 )
+
+
+class Billing:
+    """A provider that says what it bills before it answers, and then does what the test wants.
+
+    Attributes:
+        billed: It has said so.
+    """
+
+    kind = "openai"
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.billed = asyncio.Event()
+        self._error = error
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        yield UsageReport(Usage(prompt_tokens=7))
+        # Whoever reads has taken it when the next event is asked for.
+        self.billed.set()
+        if self._error is not None:
+            raise self._error
+        await asyncio.Event().wait()
+
+    def request_body(self, request: ModelRequest) -> dict[str, object]:
+        return {}
 
 
 class Desk:
@@ -34,7 +61,8 @@ class Desk:
         }
         self.now = 0.0
         self.circuits = CircuitRegistry(lambda: self.now)
-        self.asker = Asker(ProviderRegistry(client, settings), self.circuits, settings)
+        self.providers = ProviderRegistry(client, settings)
+        self.asker = Asker(self.providers, self.circuits, settings)
 
     async def ask(self, *fallback: str, **changes: Any) -> Asked:
         given: dict[str, Any] = {
@@ -121,6 +149,47 @@ async def test_a_call_that_is_given_up_leaves_the_circuit_to_the_next(
     with pytest.raises(asyncio.CancelledError):
         await probe
     assert (await desk.ask()).text == "yes"
+
+
+async def test_a_question_that_is_cancelled_tells_what_each_hop_has_billed(
+    desk: Desk, model: ScriptedModel
+) -> None:
+    provider = Billing()
+    desk.providers.register("billing", provider)
+    model.on("a question", Fail(503))
+    bills: list[Bill] = []
+    asking = asyncio.create_task(desk.ask("billing:one", bills=bills))
+    await provider.billed.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert [(bill.hop, bill.provider, bill.failed) for bill in bills] == [
+        (0, "openai", True),
+        (1, "billing", True),
+    ]
+    assert bills[1].usage.prompt_tokens == 7
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a mistake"), TimeoutError("its own, not ours")])
+async def test_a_question_that_fails_by_a_mistake_tells_what_was_billed(
+    desk: Desk, error: Exception
+) -> None:
+    desk.providers.register("billing", Billing(error))
+    bills: list[Bill] = []
+    with pytest.raises(type(error)):
+        await desk.ask(model="billing:one", bills=bills)
+    assert [(bill.failed, bill.usage.prompt_tokens) for bill in bills] == [(True, 7)]
+
+
+async def test_bills_are_added_to_those_that_the_list_has(desk: Desk, model: ScriptedModel) -> None:
+    model.on("a question", Text("yes"), Used(7, 1), times=1)
+    model.on("a question", Fail(400))
+    bills: list[Bill] = []
+    asked = await desk.ask(bills=bills)
+    with pytest.raises(NoAnswerError) as none:
+        await desk.ask(bills=bills)
+    assert bills == [*asked.bills, *none.value.bills]
+    assert (len(bills), asked.usage.prompt_tokens) == (2, 7)
 
 
 @pytest.mark.parametrize(

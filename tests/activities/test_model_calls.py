@@ -10,6 +10,10 @@ import pytest
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 
+from gmi.activities import beside
+from gmi.activities.call_questions import MetapromptQuestion
+from gmi.activities.gateway.provider import ProviderEvent, UsageReport
+from gmi.activities.reply import Reply
 from gmi.personas.metaprompts import MindPatch
 from gmi.workflows.failures import WORKER_SHUTDOWN
 
@@ -25,6 +29,29 @@ PATCH = MindPatch(mood="curious", rationale="it asks a lot")
 async def bench(tmp_path: Path, model: ScriptedModel) -> AsyncIterator[Bench]:
     async with running_bench(tmp_path, model) as made:
         yield made
+
+
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[int]:
+    """Takes the prompt tokens of each usage report as it arrives."""
+    seen: asyncio.Queue[int] = asyncio.Queue()
+    take = Reply.take
+
+    def taking(self: Reply, event: ProviderEvent) -> Any:
+        items = take(self, event)
+        if isinstance(event, UsageReport):
+            seen.put_nowait(event.usage.prompt_tokens)
+        return items
+
+    monkeypatch.setattr(Reply, "take", taking)
+    return seen
+
+
+async def arrived(reported: asyncio.Queue[int], tokens: int) -> None:
+    """Wait until a report of so many tokens has arrived."""
+    async with asyncio.timeout(10):
+        while await reported.get() != tokens:
+            pass
 
 
 def billed(bills: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -271,6 +298,22 @@ async def test_a_repair_that_fails_is_repeated_without_the_first_question(
     ]
 
 
+async def test_a_call_that_a_mistake_of_ours_ends_has_its_bills_in_the_ledger(
+    bench: Bench, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: Any) -> Any:
+        raise KeyError("a mistake")
+
+    model.on("LOOK", Text(CURIOUS), Used(7, 3))
+    monkeypatch.setattr(MetapromptQuestion, "read", mistaken)
+    for number in (1, 2):
+        with pytest.raises(KeyError):
+            await bench.attempt(bench.request(), number)
+    result = await bench.attempt(bench.request(), 3)
+    assert (result.code, result.usage.prompt_tokens) == ("GMI_PROCESSING_ERROR", 7)
+    assert billed(await bench.bills()) == [("metaprompt:own", 0, 1, 0, "done", 7)]
+
+
 async def test_an_error_that_nobody_foresaw_ends_the_call_after_three_attempts(
     bench: Bench, model: ScriptedModel
 ) -> None:
@@ -282,33 +325,109 @@ async def test_an_error_that_nobody_foresaw_ends_the_call_after_three_attempts(
     assert result.usage.prompt_tokens == 7
 
 
-async def test_a_worker_that_shuts_down_hands_the_call_on(
-    bench: Bench, model: ScriptedModel
+async def test_a_worker_that_shuts_down_hands_the_call_and_its_bills_on(
+    bench: Bench, model: ScriptedModel, reported: asyncio.Queue[int]
 ) -> None:
-    model.on("LOOK", Text("{"), Hang(), times=1)
-    model.on("LOOK", Text(CURIOUS))
-    request = bench.request()
+    model.on("LOOK", Text("hello"), Used(7, 3), times=1)
+    model.on("LOOK", Text("{"), Used(20, 4), Hang(), times=1)
+    model.on("LOOK", Text(CURIOUS), Used(30, 5))
+    request = bench.request(number=4)
     running = asyncio.create_task(bench.attempt(request))
-    while not model.requests:
-        await asyncio.sleep(0.01)
+    await arrived(reported, 20)
     bench.env.cancel(ActivityCancellationDetails(worker_shutdown=True))
     with pytest.raises(ApplicationError) as handed:
         await running
     assert (handed.value.type, handed.value.non_retryable) == (WORKER_SHUTDOWN, False)
-    assert (await bench.attempt(request, number=2)).patch == PATCH
+    # There may be no other attempt: the session has given the call up, or waits for a worker.
+    known = [
+        ("metaprompt:own", 8, 1, 0, "done", 7),
+        ("metaprompt:own", 9, 1, 0, "failed", 20),
+    ]
+    assert billed(await bench.bills()) == known
+    result = await bench.attempt(request, number=2)
+    assert (result.patch, result.usage.prompt_tokens) == (PATCH, 57)
+    assert billed(await bench.bills()) == [*known, ("metaprompt:own", 9, 2, 0, "done", 30)]
 
 
-async def test_a_call_that_is_cancelled_applies_and_writes_nothing(
+async def test_a_call_that_is_cancelled_applies_nothing_and_its_bills_stand(
+    bench: Bench, model: ScriptedModel, reported: asyncio.Queue[int]
+) -> None:
+    model.on("LOOK", Text("hello"), Used(7, 3), times=1)
+    model.on("LOOK", Text(CURIOUS), Used(20, 4), Hang())
+    running = asyncio.create_task(bench.attempt(bench.request()))
+    await arrived(reported, 20)
+    bench.env.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert billed(await bench.bills()) == [
+        ("metaprompt:own", 0, 1, 0, "done", 7),
+        ("metaprompt:own", 1, 1, 0, "failed", 20),
+    ]
+
+
+async def test_a_cancelled_call_waits_for_no_ledger_that_hangs(
+    bench: Bench, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(beside, "CUT_SECONDS", 0.05)
+    monkeypatch.setattr(bench.store, "record_usage", hang)
+    model.on("LOOK", Hang())
+    running = asyncio.create_task(bench.attempt(bench.request()))
+    while not model.requests:
+        await asyncio.sleep(0.01)
+    bench.env.cancel()
+    async with asyncio.timeout(10):
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
+async def test_a_cancelled_call_stays_cancelled_when_the_ledger_fails(
     bench: Bench, model: ScriptedModel
 ) -> None:
-    model.on("LOOK", Text(CURIOUS), Hang())
+    bench.store.down = 1
+    model.on("LOOK", Hang())
     running = asyncio.create_task(bench.attempt(bench.request()))
     while not model.requests:
         await asyncio.sleep(0.01)
     bench.env.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert billed(await bench.bills()) == []
+    assert bench.store.down == 0
+
+
+async def test_an_answer_of_no_use_is_in_the_ledger_before_more_is_asked(
+    bench: Bench, model: ScriptedModel
+) -> None:
+    model.on("LOOK", Text("hello"), Used(7, 3), times=1)
+    model.on("LOOK", Hang())
+    running = asyncio.create_task(bench.attempt(bench.request()))
+    while len(model.requests) < 2:
+        await asyncio.sleep(0.01)
+    assert billed(await bench.bills()) == [("metaprompt:own", 0, 1, 0, "done", 7)]
+    bench.env.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_every_call_of_a_metaprompt_has_rows_of_its_own(
+    bench: Bench, model: ScriptedModel
+) -> None:
+    model.on("LOOK", Text("hello"), Used(7, 3), times=1)
+    model.on("LOOK", Text(CURIOUS), Used(20, 4))
+    for number in (3, 4, 9):
+        bench.details = []
+        request = bench.request(purpose="reflect", number=number)
+        assert (await bench.attempt(request)).patch == PATCH
+        # The worker was lost before its completion arrived: the same rows are written again.
+        assert (await bench.attempt(request, number=2)).patch == PATCH
+    assert billed(await bench.bills()) == [
+        ("reflect:own", 6, 1, 0, "done", 7),
+        ("reflect:own", 7, 1, 0, "done", 20),
+        ("reflect:own", 8, 1, 0, "done", 20),
+        ("reflect:own", 18, 1, 0, "done", 20),
+    ]
 
 
 async def test_two_metaprompts_of_one_turn_have_bills_of_their_own(

@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gmi.worker import Session
 
 from ..conftest import MakeStage, Stage
-from ..support.scripted_model import Fail, Text, Used
+from ..support.scripted_model import Barrier, Fail, Text, Used
 
 PERSONA = {
     "id": "asking",
@@ -78,3 +80,31 @@ async def test_a_turn_that_fails_counts_what_was_asked_beside_it(
     output = await asyncio.wait_for(session.send("This is doomed"), 30)
     assert output.status == "failed"
     assert output.usage.prompt_tokens == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "purpose"), [(JUDGE, "sentiment"), (IMAGINE, "hyde")], ids=["sentiment", "hyde"]
+)
+async def test_a_turn_that_is_stopped_has_the_bills_of_what_was_asked_beside_it(
+    make_stage: MakeStage, tmp_path: Path, words: str, purpose: str
+) -> None:
+    stage = await asking(make_stage, tmp_path)
+    model = stage.model
+    model.on_system(JUDGE, Text('{"score": 0.5}'), Used(7, 3))
+    model.on("my parrot", Text("Coco?"))
+    session = stage.session()
+    await session.send("I call my parrot Coco")
+    await session.settle()
+    known = (await bills(session)).get(purpose, [])
+    model.forget_scripts()
+    model.on_system(words, Text("{"), Used(20, 4), Barrier("never"), Text("}"))
+    model.on_system(JUDGE, Text('{"score": 0.5}'), Used(7, 3))
+    sending = asyncio.create_task(session.send("What is the name of the bird, the parrot?"))
+    await model.reached("never")
+    await session.stop()
+    assert (await sending).status == "stopped"
+    async with asyncio.timeout(30):
+        while len((await bills(session)).get(purpose, [])) == len(known):
+            await asyncio.sleep(0.05)
+    assert (await bills(session))[purpose] == [*known, 20]
+    model.open("never")

@@ -234,3 +234,20 @@ async def test_a_forged_tool_and_a_workflow_are_used_in_the_session(stage: Stage
     slug, ran = results(bodies[-1])[-2:]
     assert slug == "my-title"
     assert json.loads(ran)["runCount"] == 1
+
+
+async def test_what_was_judged_is_forgotten_with_its_turn(stage: Stage) -> None:
+    session = stage.session(persona="learning", user_id=f"lot-{uuid.uuid4().hex[:6]}")
+    scores = {"relevance": 1, "clarity": 1, "accuracy": 1, "helpfulness": 1}
+    stage.model.on("about the walrus", Text(json.dumps(scores)))
+    asked = {"action": "evaluate", "query": "about the walrus", "response": "It sleeps."}
+    output, bodies = await turn(stage, session, Call("self_evaluate", asked, id="c1"))
+    assert json.loads(results(bodies[-1])[-1])["evalCount"] == 1
+    report = Call("self_evaluate", {"action": "report"}, id="c2")
+    _, bodies = await turn(stage, session, report)
+    assert "walrus" in results(bodies[-1])[-1]
+    await session.memory.forget(turn=output.turn)
+    _, bodies = await turn(stage, session, report)
+    told = json.loads(results(bodies[-1])[-1])
+    assert told["totalEvaluations"] == 1
+    assert "walrus" not in str(told)

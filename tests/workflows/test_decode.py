@@ -107,6 +107,7 @@ FREE = {
     "imprints",
     "results",
     "intention_digests",
+    "feedback",
     "user",
     "task",
 }

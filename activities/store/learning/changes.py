@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, text, update
+from sqlalchemy import Connection, Row, Select, and_, delete, insert, or_, select, text, update
 
 from ....personas.learning import LearnerKey
 from ....personas.self_changes import ChangeKind, Holder, SelfChange
@@ -167,3 +167,22 @@ def _change(row: Row[Any]) -> SelfChange:
         rate=row.rate,
         undone_at=row.undone_at,
     )
+
+
+def forget_judged(conn: Connection, session: str, turn: Select[tuple[str]]) -> None:
+    """Take the words that were judged in some turns out of what evaluations keep.
+
+    Args:
+        conn: In a transaction.
+        session: The session's key.
+        turn: Selects the turns.
+    """
+    mine = (
+        self_changes.c.session == session,
+        self_changes.c.kind == "evaluation",
+        self_changes.c.turn.in_(turn),
+    )
+    for row in conn.execute(select(self_changes.c.id, self_changes.c.data).where(*mine)).all():
+        patch = {k: v for k, v in (row.data.get("patch") or {}).items() if k != "remember"}
+        data = {**row.data, "query": "", "patch": patch}
+        conn.execute(update(self_changes).where(self_changes.c.id == row.id).values(data=data))

@@ -12,6 +12,7 @@ from ....workflows.memory import scope_owner, user_scope_id
 from ...memory.store import Find
 from ...memory.traces import Scope, TraceType, trace_id
 from ..fences import lock_session
+from ..learning.changes import forget_judged
 from ..rows import add, insert_into
 from ..tables import blobs, minds, sessions, turns
 from .finding import sessions_of
@@ -34,8 +35,8 @@ def keep_from_encoding(conn: Connection, wanted: Find, now: float) -> dict[str, 
     if not named:
         return {}
     # An encoding under way locks its session; it is waited for, and what it wrote is found.
-    touched = conn.execute(select(turns.c.session).where(*named).distinct()).scalars()
-    for key in sorted(touched):
+    touched = sorted(conn.execute(select(turns.c.session).where(*named).distinct()).scalars())
+    for key in touched:
         lock_session(conn, key)
     if wanted.types is not None or wanted.text is not None:
         bury(conn, _waiting(conn, wanted, named), now)
@@ -51,6 +52,8 @@ def keep_from_encoding(conn: Connection, wanted: Find, now: float) -> dict[str, 
             set_={"epoch": FORGOTTEN},
         )
     )
+    for key in touched:
+        forget_judged(conn, key, select(turns.c.turn).where(*named, turns.c.session == key))
     felt = or_(
         exists().where(minds.c.session == turns.c.session),
         exists().where(sessions.c.session == turns.c.session, sessions.c.state.is_not(None)),

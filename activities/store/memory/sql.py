@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -76,7 +77,7 @@ class SQLMemoryStore:
         erased = await self._erase(begun.ids, now) if begun.ids else begun.erased
         for key, gone in begun.minds.items():
             await self._db.write(partial(forget_words, session=key, turns=gone))
-        return erased
+        return replace(erased, minds=begun.minds)
 
     async def _erase(self, ids: Sequence[str], now: float) -> Erased:
         """Erase many traces, the texts that show them first: each of those once."""
