@@ -73,6 +73,11 @@ async def calling(work: Callable[[], Awaitable[T]], *, retry_for: float = RETRY_
         except asyncio.CancelledError:
             raise
         except Exception as error:
+            if isinstance(error, WorkflowUpdateRPCTimeoutOrCancelledError) and isinstance(
+                error.__cause__, asyncio.CancelledError
+            ):
+                # The client's own error for an update whose caller was cancelled.
+                raise error.__cause__ from None
             stuck = stuck_in(error)
             if stuck is not None:
                 if loop.time() + pause > min(deadline, begun + STUCK_FOR):

@@ -33,6 +33,9 @@ HOST = "127.0.0.1"
 READY_SECONDS = 30.0
 STOP_SECONDS = 10.0
 
+PORT_FILE = "port.json"
+"""Holds the port that the directory's server had last, and the usual one of then."""
+
 _POLL_SECONDS = 0.05
 _ATTEMPTS = 3
 
@@ -144,8 +147,9 @@ async def start_dev_server(
     Returns once the server answers. It listens on 127.0.0.1 only.
 
     Args:
-        directory: Holds the database, the log and ``dev.json``.
-        port: Its port when that is free, else another one; 7233 or ``GMI_DEV_PORT`` without.
+        directory: Holds the database, the log, ``dev.json`` and ``port.json``.
+        port: Its port, when that is free; then the port that the directory's server had last; then
+            any. Without one the port of last comes first, then 7233 or ``GMI_DEV_PORT``.
         namespace: The namespace that it must have.
 
     Raises:
@@ -167,11 +171,10 @@ async def start_dev_server(
                     "answer; end that process and try again."
                 )
             await asyncio.sleep(_POLL_SECONDS)
-        found = await find_dev_server(directory)
+        found = await _ending(directory)
         if found is not None:
             return DevServer(directory, found, None, lock)
-        wanted = Settings.from_environment().dev_port if port is None else port
-        return await _start(program, directory, wanted, namespace, lock)
+        return await _start(program, directory, port, namespace, lock)
     except BaseException:
         lock.close()
         raise
@@ -208,9 +211,9 @@ def find_program() -> str:
     return found
 
 
-def free_port(wanted: int = 0) -> int:
-    """``wanted`` when it is free on this machine, else a port that is."""
-    for port in (wanted, 0):
+def free_port(*wanted: int) -> int:
+    """The first of these that is free on this machine, else a port that is; 0 is any."""
+    for port in (*wanted, 0):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((HOST, port))
@@ -218,13 +221,39 @@ def free_port(wanted: int = 0) -> int:
     raise ConfigurationError(f"No port is free on {HOST}.")
 
 
+async def _ending(directory: Path) -> ServerPlace | None:
+    """Wait for the end of a server whose owner was killed; ``None`` once there is none.
+
+    To be called with the lock, which no owner holds then. The port and the database are free
+    afterwards.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + STOP_SECONDS
+    found = await find_dev_server(directory)
+    while found is not None and loop.time() < deadline:
+        await asyncio.sleep(_POLL_SECONDS)
+        found = await find_dev_server(directory)
+    return found
+
+
+def _port_before(directory: Path, usual: int) -> int:
+    """The port that the directory's server had last, while the same one is usual; else 0."""
+    try:
+        kept = json.loads((directory / PORT_FILE).read_text())
+        return int(kept["port"]) if kept["usual"] == usual else 0
+    except (OSError, ValueError, TypeError, KeyError):
+        return 0
+
+
 async def _start(
-    program: str, directory: Path, wanted: int, namespace: str, lock: IO[str]
+    program: str, directory: Path, asked: int | None, namespace: str, lock: IO[str]
 ) -> DevServer:
     log = directory / "temporal.log"
-    asked = wanted
+    usual = Settings.from_environment().dev_port
+    before = _port_before(directory, usual)
+    wanted = [before or usual, usual] if asked is None else [asked, before]
     for _ in range(_ATTEMPTS):
-        port = free_port(wanted)
+        port = free_port(*wanted)
         ui = free_port(port + 1000 if port < 64000 else 0)
         address = f"{HOST}:{port}"
         command = [
@@ -244,9 +273,12 @@ async def _start(
         if ready:
             place = ServerPlace(address, f"http://{HOST}:{ui}", process.pid)
             (directory / "dev.json").write_text(json.dumps(asdict(place)))
-            taken = asked if asked not in (0, port) else None
+            (directory / PORT_FILE).write_text(json.dumps({"usual": usual, "port": port}))
+            first = usual if asked is None else asked
+            taken = first if first not in (0, port) and free_port(first) != first else None
             return DevServer(directory, place, process, lock, taken)
-        wanted = 0
+        # It may be that another program took the port meanwhile.
+        wanted = []
     raise ConfigurationError(
         f"The Temporal server does not start; the end of {log} says: {_last_lines(log)}"
     )

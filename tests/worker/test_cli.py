@@ -308,6 +308,57 @@ async def test_a_message_during_a_pause_ends_with_5(gmi: CommandLine, session_id
     assert (await gmi("send", session_id, "Hello", "--on-pause", "answer")).code == 0
 
 
+@pytest.mark.parametrize(
+    ("opening", "refused", "code", "told"),
+    [
+        ("Hello", ["send", "{}", "Hello", "--user", "eve"], "SESSION_USER_MISMATCH", "--user"),
+        (
+            "Hello",
+            ["send", "{}", "Hello", "--persona", "nerf_generalist"],
+            "SESSION_PERSONA_MISMATCH",
+            "gmi chat SESSION --persona",
+        ),
+        (
+            'call ask_host with {"question": "q?"}',
+            ["send", "{}", "Hello"],
+            "CONVERSATION_BUSY",
+            "--on-pause answer",
+        ),
+        (
+            'call confirm_order with {"item": "tea", "quantity": 2}',
+            ["answer", "{}", "CALL", "yes"],
+            "SYS_VALIDATION_ERROR",
+            "--approve",
+        ),
+        (
+            'call ask_host with {"question": "q?"}',
+            ["answer", "{}", "CALL", "--approve"],
+            "SYS_VALIDATION_ERROR",
+            "--json-value",
+        ),
+    ],
+)
+async def test_an_error_that_speaks_to_programs_has_a_hint_for_people(
+    gmi: CommandLine,
+    session_id: str,
+    opening: str,
+    refused: list[str],
+    code: str,
+    told: str,
+) -> None:
+    opened = await gmi("send", session_id, opening, "--json")
+    call = next((call["id"] for call in opened.json["tool_calls"]), "none")
+    words = [{"{}": session_id, "CALL": call}.get(word, word) for word in refused]
+    for_people = await gmi(*words)
+    error, hint = for_people.err.splitlines()
+    assert error.startswith(f"error: {code}: ")
+    assert hint.startswith("hint: ")
+    assert told in hint
+    for_programs = await gmi(*words, "--json")
+    assert for_programs.error["code"] == code
+    assert "hint" not in for_programs.err
+
+
 async def test_an_answer_to_nothing_ends_with_5(gmi: CommandLine, session_id: str) -> None:
     await gmi("send", session_id, "Hello")
     result = await gmi("answer", session_id, "no-such-call", "value")

@@ -68,6 +68,43 @@ async def test_a_taken_port_is_left_alone_and_the_other_one_is_written_down(
         await server.stop()
 
 
+async def test_a_server_comes_back_to_its_port_where_the_usual_one_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        usual = taken.getsockname()[1]
+        monkeypatch.setenv("GMI_DEV_PORT", str(usual))
+        first = await start_dev_server(tmp_path)
+        await first.stop()
+        again = await start_dev_server(tmp_path)
+        await again.stop()
+    assert (first.place.address, first.taken_port) == (again.place.address, usual)
+    # Nor does it leave its clients when the usual one is free again, but for who asks for it.
+    free = await start_dev_server(tmp_path)
+    await free.stop()
+    assert (free.place.address, free.taken_port) == (first.place.address, None)
+    asked = await start_dev_server(tmp_path, port=usual)
+    await asked.stop()
+    assert asked.place.address == f"127.0.0.1:{usual}"
+    monkeypatch.setenv("GMI_DEV_PORT", str(free_port()))
+    other = await start_dev_server(tmp_path)
+    await other.stop()
+    assert other.place.address == f"127.0.0.1:{os.environ['GMI_DEV_PORT']}"
+
+
+async def test_a_dev_that_follows_a_killed_one_at_once_has_its_port(alone: Alone) -> None:
+    gmi = alone()
+    addresses = []
+    with socket.create_server(("127.0.0.1", int(gmi.environ["GMI_DEV_PORT"]))):
+        for _ in range(2):
+            dev = await gmi.start("dev", "--json")
+            assert dev.stdout is not None
+            addresses.append(json.loads(await dev.stdout.readline())["address"])
+            dev.kill()
+            await dev.wait()
+    assert addresses[0] == addresses[1]
+
+
 async def test_sessions_are_still_there_after_a_restart(alone: Alone) -> None:
     gmi = alone()
     await gmi("chat", "kept", stdin="Hello\n")

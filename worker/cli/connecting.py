@@ -5,11 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -26,15 +22,15 @@ from ..connection import connect, load_configuration
 from ..dev_server import HOST, find_dev_server
 from ..plugin import GMIPlugin
 from ..session import Session
-from ..status import failing_task
+from ..status import FailingTask, failing_task
 from .arguments import Context
-from .exit_codes import SERVER_UNREACHABLE
+from .exit_codes import NO_ANSWER, SERVER_UNREACHABLE
+from .workers import heard_of, polling_workers, round_trip
 
 PATIENCE = 5.0
 """Seconds after which a person is told what a call waits for."""
 
-# A worker's poll lasts a minute; the server remembers it for longer than the worker may live.
-_POLLED_SECONDS = 90.0
+_ASKED_SECONDS = 5.0
 
 
 def configured_address(context: Context) -> str | None:
@@ -142,45 +138,21 @@ async def open_session(context: Context, client: Client) -> Session:
     return session
 
 
-async def polling_workers(client: Client) -> list[str]:
-    """Identities of the workers that serve the task queue, as the server has seen them lately."""
-    temporal = client.temporal
-    now = datetime.now(UTC)
-    polling: list[set[str]] = []
-    for kind in (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY):
-        found = await temporal.workflow_service.describe_task_queue(
-            DescribeTaskQueueRequest(
-                namespace=temporal.namespace,
-                task_queue=TaskQueue(name=client.task_queue),
-                task_queue_type=kind,
-            )
-        )
-        polling.append(
-            {
-                poller.identity
-                for poller in found.pollers
-                if (now - poller.last_access_time.ToDatetime(UTC)).total_seconds() < _POLLED_SECONDS
-            }
-        )
-    return sorted(set.intersection(*polling))
-
-
 @asynccontextmanager
 async def patience(
     context: Context, client: Client, session_id: str | None = None
 ) -> AsyncIterator[None]:
-    """Say why an answer takes long: no worker is there, or none whose code fits the session."""
-    waited_for = session_id or context.named_session
+    """Say why an answer takes long: no server or worker is there, or none whose code fits.
 
-    async def tell() -> None:
-        reason = None
-        while reason is None:
-            await asyncio.sleep(PATIENCE)
-            with suppress(RPCError):
-                reason = await _why_nobody_answers(client, waited_for)
-        context.output.note(reason)
-
-    task = asyncio.create_task(tell())
+    What the server knows is said after :data:`PATIENCE` seconds. It still lists a worker that ended
+    a moment ago: after as long again the workers are asked, and after three times as long those
+    that did not answer are named.
+    """
+    if context.output.as_json:
+        # Programs are told nothing, so nobody is asked for it.
+        yield
+        return
+    task = asyncio.create_task(_tell(context, client, session_id or context.named_session))
     try:
         yield
     finally:
@@ -189,19 +161,65 @@ async def patience(
             await task
 
 
-async def _why_nobody_answers(client: Client, session_id: str | None) -> str | None:
-    if not await polling_workers(client):
+async def _tell(context: Context, client: Client, session_id: str | None) -> None:
+    looks, away = 0, False
+    while True:
+        await asyncio.sleep(PATIENCE)
+        try:
+            reason = await _why_nobody_answers(client, session_id, ask=looks == 1)
+        except RPCError as error:
+            if error.status in NO_ANSWER and not away:
+                away = True
+                address = client.temporal.service_client.config.target_host
+                context.output.note(
+                    f"The Temporal server at {address} does not answer; waiting for it."
+                )
+            continue
+        looks += 1
+        if reason is not None:
+            context.output.note(reason)
+            return
+
+
+async def _why_nobody_answers(client: Client, session_id: str | None, *, ask: bool) -> str | None:
+    """What a call waits for, or ``None``.
+
+    Args:
+        client: The client.
+        session_id: The session that is called, if it is one.
+        ask: Whether to ask the workers that are listed if they are there.
+
+    Raises:
+        RPCError: The server does not say.
+    """
+    listed = await polling_workers(client)
+    if not listed:
         return (
             f"No worker polls the task queue {client.task_queue!r}; waiting for one. `gmi worker` "
             "starts it."
         )
-    if session_id is None:
-        return None
-    task = await failing_task(client.temporal, WORKFLOW_PREFIX + session_id)
-    if task is None:
+    if session_id is not None:
+        task = await _failing(client, session_id)
+        if task is not None:
+            return (
+                f"The session stands still: its workflow task fails on the workers' code (attempt "
+                f"{task.attempt}): {task.failure}\n`gmi replay --session {session_id}` shows "
+                "whether the code here fits. Deploy code that fits, or the code of before; nothing "
+                "is lost."
+            )
+    if not ask or await round_trip(client, _ASKED_SECONDS) is not None:
         return None
     return (
-        f"The session stands still: its workflow task fails on the workers' code (attempt "
-        f"{task.attempt}): {task.failure}\n`gmi replay --session {session_id}` shows whether the "
-        "code here fits. Deploy code that fits, or the code of before; nothing is lost."
+        f"Nobody answers on the task queue {client.task_queue!r}. The server lists "
+        f"{heard_of(listed)}, but may do so for a minute after a worker ended. `gmi worker` starts "
+        "another; the call goes on when one is there."
     )
+
+
+async def _failing(client: Client, session_id: str) -> FailingTask | None:
+    try:
+        return await failing_task(client.temporal, WORKFLOW_PREFIX + session_id)
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise

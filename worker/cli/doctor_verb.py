@@ -23,8 +23,9 @@ from ..dev_server import SEARCH_ATTRIBUTE_TYPES
 from ..settings import Settings
 from .answering import NO_KEY, answering
 from .arguments import Context, Grammar
-from .connecting import connected, polling_workers
+from .connecting import connected
 from .exit_codes import SERVER_UNREACHABLE, ExitCode
+from .workers import ROUND_TRIP_SECONDS, heard_of, polling_workers, round_trip
 
 State = Literal["ok", "warning", "failed", "note"]
 
@@ -128,14 +129,26 @@ async def _search_attributes(client: Client, address: str) -> Finding:
 
 
 async def _workers(client: Client) -> Finding:
-    found = await polling_workers(client)
-    if found:
-        return Finding("workers", "ok", f"{', '.join(found)} on {client.task_queue!r}")
+    start = "start one with `gmi worker`, or name another queue with --task-queue"
+    listed = await polling_workers(client)
+    if not listed:
+        return Finding(
+            "workers", "failed", f"none polls the task queue {client.task_queue!r}", start
+        )
+    seconds = await round_trip(client)
+    if seconds is not None:
+        return Finding(
+            "workers",
+            "ok",
+            f"one answered on {client.task_queue!r} within {seconds:.2f} s; listed: "
+            f"{heard_of(listed)}",
+        )
     return Finding(
         "workers",
         "failed",
-        f"none polls the task queue {client.task_queue!r}",
-        "start one with `gmi worker`, or name another queue with --task-queue",
+        f"none answered on {client.task_queue!r} within {ROUND_TRIP_SECONDS:.0f} s; listed: "
+        f"{heard_of(listed)}; one that ended is listed for up to 90 s",
+        f"{start}; where one runs, its log says what it waits for",
     )
 
 

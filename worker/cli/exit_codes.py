@@ -44,7 +44,43 @@ MEANINGS = {
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 
-_NO_ANSWER = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED})
+NO_ANSWER = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED})
+"""How a call fails when no server answers."""
+
+
+_HINTS = (
+    (
+        "SESSION_USER_MISMATCH",
+        "",
+        "--user, or GMI_USER, says who speaks, and without either it is `local`; `gmi list` shows "
+        "whose the session is.",
+    ),
+    (
+        "SESSION_PERSONA_MISMATCH",
+        "",
+        "`gmi chat SESSION --persona PERSONA` changes who speaks; without --persona the session "
+        "keeps its own.",
+    ),
+    (
+        "CONVERSATION_BUSY",
+        "",
+        "`gmi pending SESSION` lists the calls, `gmi answer` answers one; `gmi send --on-pause "
+        "answer` answers them as not run.",
+    ),
+    (
+        "SYS_VALIDATION_ERROR",
+        "waits for an approval",
+        "give --approve, or --deny with a reason.",
+    ),
+    (
+        "SYS_VALIDATION_ERROR",
+        "waits for a result",
+        "give the result: VALUE, --json-value or --error.",
+    ),
+)
+"""Code of an error, words in its message, and what the command line has for it.
+
+The errors speak to programs, and name the arguments of the Python client."""
 
 
 class UsageError(GMIError):
@@ -58,7 +94,7 @@ def error_of(error: Exception) -> GMIError | None:
     if isinstance(error, GMIError):
         return error
     if isinstance(error, RPCError):
-        if error.status in _NO_ANSWER:
+        if error.status in NO_ANSWER:
             return GMIError(
                 f"The Temporal server or its workers do not answer: {error.message}. `gmi doctor` "
                 "tells which.",
@@ -85,3 +121,11 @@ def exit_code(error: GMIError) -> ExitCode:
     if isinstance(error, SessionError | PermissionDeniedError):
         return ExitCode.REFUSED
     return ExitCode.FAILED
+
+
+def hint(error: GMIError) -> str | None:
+    """What to do about an error on the command line, where its message does not say it."""
+    return next(
+        (told for code, words, told in _HINTS if code == error.code and words in error.message),
+        None,
+    )

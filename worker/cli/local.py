@@ -63,18 +63,16 @@ class Local:
         """Start what does not run yet; the server answers then, the worker soon.
 
         Args:
-            settings: The task queue, and the port to prefer.
+            settings: The task queue.
             namespace: The namespace.
             told: Called with a line whenever the worker is lost.
-            port: The port to prefer over the settings'.
+            port: The port to prefer; see :func:`~gmi.worker.dev_server.start_dev_server`.
             directory: Where the data are.
 
         Raises:
             ConfigurationError: The server does not start.
         """
-        server = await start_dev_server(
-            directory, port=settings.dev_port if port is None else port, namespace=namespace
-        )
+        server = await start_dev_server(directory, port=port, namespace=namespace)
         command = [
             # Unbuffered, so that what tools print is in the log at once.
             *(sys.executable, "-u", "-m", "gmi.worker", "worker", "--json", "--with-owner"),

@@ -28,6 +28,7 @@ from . import (
     turn_verbs,
 )
 from .arguments import Context, Grammar, Parser, add_global, names_session
+from .core_log import keep_stdout_clean
 from .exit_codes import MEANINGS, ExitCode, error_of, exit_code
 from .output import Output
 
@@ -51,6 +52,7 @@ def main() -> NoReturn:
     # As `python -m` has it: GMI_TOOLS may name a module of this directory.
     if sys.path[:1] != [os.getcwd()]:
         sys.path.insert(0, os.getcwd())
+    keep_stdout_clean()
     try:
         code = run(sys.argv[1:])
     except Exception:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ...personas.errors import GMIError
 from ...personas.messages import Usage
+from .exit_codes import hint
 
 # What a terminal would obey: a model's text must not move the cursor, set the title or turn the
 # direction of writing around. Halves of surrogate pairs cannot be printed at all.
@@ -55,12 +56,15 @@ class Output:
             self._notes.print(printable(text), style="dim", soft_wrap=True)
 
     def error(self, error: GMIError) -> None:
-        """Tell about an error."""
+        """Tell about an error, and a person also what the command line has for it."""
         if self.as_json:
             shown = {"code": error.code, "message": error.message, "details": error.details}
             print(_json({"error": shown}), file=sys.stderr)
         else:
             print(f"error: {error.code}: {printable(error.message)}", file=sys.stderr)
+            told = hint(error)
+            if told is not None:
+                print(f"hint: {told}", file=sys.stderr)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print rows: aligned in a terminal, tab-separated in a pipe."""

@@ -29,6 +29,7 @@ from ...workflows.mind_calls import (
     Reflected,
     SetTrait,
     TraitsView,
+    WordsForgotten,
 )
 from ...workflows.pages import Page, Read
 from ...workflows.state import WORKFLOW_PREFIX, SessionStart
@@ -97,6 +98,7 @@ HANDLERS: dict[str, Handler] = {
     "reflect": Handler(("update",), None, Reflected),
     "close": Handler(("update", "signal"), CloseSession, Done),
     "chunks": Handler(("signal",), ChunkBatch, None),
+    "words_forgotten": Handler(("signal",), WordsForgotten, None),
     "get_state": Handler(("query",), None, StateView),
     "get_turn": Handler(("query",), AwaitTurn, TurnView),
     "list_turns": Handler(("query",), None, TurnList),

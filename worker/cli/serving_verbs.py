@@ -18,9 +18,11 @@ from ..run import run_worker
 from ..settings import DATA_DIRECTORY
 from .answering import NO_KEY, answering
 from .arguments import Context, Grammar
-from .connecting import configured_namespace, connected, polling_workers
+from .connecting import configured_namespace, connected
+from .core_log import log_level
 from .exit_codes import ExitCode
 from .local import Local
+from .workers import polling_workers
 
 DEFAULT_ADDRESS = f"{HOST}:7233"
 """Where programs look for a server unless they are told."""
@@ -43,6 +45,7 @@ def add(grammar: Grammar) -> None:
 async def worker(context: Context) -> int:
     """Run a worker."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    log_level(logging.WARNING)
     settings = context.settings
     stop = asyncio.Event()
     if context.args.with_owner:
