@@ -33,13 +33,11 @@ class AskedSentiment:
     Attributes:
         sentiment: How it feels; not known where the answer was of no use.
         usage: What the call was billed.
-        bills: The same for each hop that was asked.
         problem: Why the answer was of no use, or ``None``.
     """
 
     sentiment: Sentiment
     usage: Usage
-    bills: tuple[Bill, ...] = ()
     problem: str | None = None
 
 
@@ -89,8 +87,8 @@ async def ask_sentiment(
         sentiment = _read(asked.text, plain)
     except ValueError as error:
         problem = f"{asked.model} gave no sentiment: {error}"
-        return AskedSentiment(Sentiment.unknown(plain), asked.usage, asked.bills, problem)
-    return AskedSentiment(sentiment, asked.usage, asked.bills)
+        return AskedSentiment(Sentiment.unknown(plain), asked.usage, problem)
+    return AskedSentiment(sentiment, asked.usage)
 
 
 def _read(answer: str, language: str) -> Sentiment:

@@ -10,7 +10,7 @@ from ..personas.schema import Persona
 from ..personas.sentiment import Sentiment, SentimentSettings
 from ..workflows.steps import RunStep
 from .asked_sentiment import ask_sentiment
-from .asking import Asker, Bill, NoAnswerError
+from .asking import Asker, Bill
 from .beside import ASK_SECONDS
 from .sentiment import ENGLISH, SentimentScorers, plain_language
 from .store.protocol import History
@@ -21,12 +21,10 @@ class Felt:
     """How words felt.
 
     Attributes:
-        bills: What was billed for finding out.
         problem: Why nothing is known, or ``None``.
     """
 
     sentiment: Sentiment
-    bills: tuple[Bill, ...] = ()
     problem: str | None = None
 
 
@@ -77,8 +75,5 @@ class Feelings:
                 bills=bills,
             )
         except GMIError as error:
-            billed = error.bills if isinstance(error, NoAnswerError) else ()
-            return Felt(
-                Sentiment.unknown(plain_language(language or ENGLISH)), billed, error.message
-            )
-        return Felt(asked.sentiment, asked.bills, asked.problem)
+            return Felt(Sentiment.unknown(plain_language(language or ENGLISH)), error.message)
+        return Felt(asked.sentiment, asked.problem)

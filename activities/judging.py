@@ -9,6 +9,7 @@ from typing import Any
 
 from ..personas.errors import StoreError
 from .asking import Asker, Bill, NoAnswerError
+from .beside import bill_anyway
 from .store.protocol import Store, UsageRow
 from .tools.self_improvement.asking import Asking, Judged
 from .tools.self_improvement.scores import CRITERIA, read_scores
@@ -56,6 +57,7 @@ class ModelJudge:
             {"question": query[:MAX_SHOWN], "answer": response[:MAX_SHOWN]}, ensure_ascii=False
         )
         mind = ask.mind
+        bills: list[Bill] = []
         try:
             asked = await self._asker.ask(
                 ask.persona,
@@ -69,11 +71,15 @@ class ModelJudge:
                 # Understood by more servers than a schema is; the prompt names the keys.
                 response_format={"type": "json_object", "schema": _FORM},
                 user=ask.context.user_id,
+                bills=bills,
             )
-        except NoAnswerError as failure:
-            await self._record(ask, failure.bills)
+        except NoAnswerError:
+            await self._record(ask, bills)
             raise
-        await self._record(ask, asked.bills)
+        except BaseException:
+            await bill_anyway(lambda: self._record(ask, bills))
+            raise
+        await self._record(ask, bills)
         return Judged(read_scores(asked.text), asked.usage)
 
     async def _record(self, ask: Asking, bills: Sequence[Bill]) -> None:
@@ -92,9 +98,13 @@ class ModelJudge:
             )
             for bill in bills
         ]
+        at = ask.mind.at
+        if at is None:
+            # A call of before the last deploy, which does not say where it belongs.
+            return None
         while True:
             try:
-                return await self._store.record_usage(ask.mind.at, rows)
+                return await self._store.record_usage(at, rows)
             except StoreError as error:
                 # Asking the model again would be billed again; the call's own timeout ends this.
                 if not error.retryable:

@@ -164,6 +164,8 @@ class Mind(MindModel):
         What happened and what was noted of the conversation goes as a whole, since it may tell of
         more turns than the one that it came in.
         """
+        if not turns:
+            return self.but(happened=(), source=None)
         kept = [trend.turn for trend in self.sentiment.trends if trend.turn not in turns]
         return self.without_notes(self.noted_in).but(
             sentiment=forgotten(self.sentiment, kept), happened=(), source=None

@@ -127,7 +127,10 @@ class History:
                 entry.model_copy(update={"details": {}}) if entry.turn in forgotten else entry
                 for entry in state.trace
             ]
-            state.forget_words(forgotten)
+            if workflow.patched("forget-pending"):
+                state.forget_words(forgotten)
+            else:
+                state.mind = state.mind.without_words_of(forgotten)
             state.cards = [
                 card.model_copy(update={"preview": ""}) if card.turn in forgotten else card
                 for card in state.cards

@@ -144,5 +144,4 @@ class MindHandlers(ABC):
     @workflow.query
     def mind(self) -> MindShown:
         """What the mind is, and why."""
-        self._ready()
-        return self._minding.shown()
+        return views.mind(self._ready(), self._minding.present(), self._minding.traits())

@@ -42,14 +42,18 @@ async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
     if asked.turn is not None:
         await _check_turn(core, asked.turn)
     digest = hashlib.sha256(asked.model_dump_json(exclude={"request_id"}).encode()).hexdigest()[:16]
-    taken = core.state.feedback.get(asked.request_id or "")
+    known = core.state.feedback
+    taken = known.get(asked.request_id) if asked.request_id is not None else None
     if taken is not None and taken.digest != digest:
         raise RequestMismatchError(
             f"The request id {asked.request_id!r} was used for another feedback; use a new id.",
             details={"request_id": asked.request_id},
         )
     if taken is not None:
-        return FeedbackAck(turn=taken.turn, memories=taken.memories)
+        await workflow.wait_condition(
+            lambda: taken.memories is not None or known.get(asked.request_id or "") is not taken
+        )
+        return FeedbackAck(turn=taken.turn, memories=taken.memories or [])
     turn = asked.turn or core.state.head
     core.trace.add(
         "WARNING" if asked.sentiment == "negative" else "DEBUG",
@@ -57,11 +61,11 @@ async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
         turn,
         {"text": asked.text, "correction": asked.correction},
     )
+    taking = TakenFeedback(digest=digest, turn=turn)
+    if asked.request_id is not None and workflow.patched("feedback-memo"):
+        core.state.take_feedback(asked.request_id, taking)
     ack = await _remembered(core, asked, turn)
-    if asked.request_id is not None:
-        core.state.take_feedback(
-            asked.request_id, TakenFeedback(digest=digest, turn=turn, memories=ack.memories)
-        )
+    taking.memories = ack.memories
     return ack
 
 

@@ -12,9 +12,8 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-from ..personas.affect import Vad
-from ..personas.emotion import MODEL, Traits, advanced, felt, initial, label, perceived
 from ..personas.emotion import Event as Stimulation
+from ..personas.emotion import Traits, advanced, felt, initial, label, perceived
 from ..personas.errors import ValidationError
 from ..personas.learning import TurnLearning
 from ..personas.messages import Message
@@ -28,10 +27,11 @@ from ..personas.sentiment import LONG_CHARS, Sentiment, observed
 from ..personas.traits import HEXACO, normalize_traits
 from .core import Core
 from .failures import info_from_activity
-from .mind_calls import MindShown, Perceive, Perception, SetTrait, TraitsView
+from .mind_calls import Perceive, Perception, SetTrait, TraitsView
 from .mind_talk import remember
 from .policies import STORE
 from .ports import StorePort
+from .session_records import Frozen
 from .state import TurnRecord
 from .steps import Feeling, LearnOrder, MindBrief, MindFacts
 from .writes import KeepMind
@@ -142,6 +142,8 @@ class Minding:
         """Learning prepared the turn: what the store has learned is the truth."""
         state = self._core.state
         record.learning = learning
+        if not self._still(record):
+            return
         state.learner = learning.binding
         self._change(learned=learning.learned, params=learning.params)
 
@@ -157,7 +159,8 @@ class Minding:
             for trait, delta in patch.traits.items():
                 learned[trait] = round(learned.get(trait, 0.0) + delta, 9)
             params = mind.params | {str(name): value for name, value in patch.params.items()}
-            state.mind = mind.but(learned=learned, params=params)
+            if self._still(record):
+                self._change(learned=learned, params=params)
             if patch.usage is not None:
                 record.usage = record.usage + patch.usage
             core.trace.add(
@@ -169,6 +172,30 @@ class Minding:
             if patch.remember and patch.remember.strip() and state.rules.memory:
                 self._remember(record, call.id, patch.remember)
             result.patch = None
+
+    def _still(self, record: TurnRecord) -> bool:
+        """Whether the session still runs the persona that the turn began with."""
+        return record.persona in ("", self._core.state.rules.persona)
+
+    def become(self, frozen: Frozen) -> None:
+        """Run another persona, or another version of the one that runs."""
+        state, character = self._core.state, self._character
+        careful = workflow.patched("keep-refreshed")
+        if careful and character is not None and state.mind.emotion is not None:
+            # Until now emotions went on as the one before had them.
+            until = workflow.now().timestamp()
+            emotion = advanced(state.mind.emotion, until, character)
+            state.mind = state.mind.but(emotion=emotion)
+        if careful and frozen.rules.persona != state.rules.persona:
+            # What this one has learned and set of itself is not the next one's.
+            state.learner = None
+            state.mind = state.mind.but(learned={}, params={})
+        state.persona_digest = frozen.persona_digest
+        state.toolset_digest = frozen.toolset_digest
+        state.rules = frozen.rules
+        self.wake()
+        if careful and state.head is not None:
+            self.keep(state.head)
 
     def _remember(self, record: TurnRecord, call_id: str, note: str) -> None:
         """Remember what a tool found worth it, beside whatever comes next."""
@@ -184,6 +211,8 @@ class Minding:
         """What a tool is told that changes the mind."""
         core, config = self._core, self._core.state.config
         return MindFacts(
+            session=core.state.session,
+            now=workflow.now(),
             at=core.at(record.turn, counter=core.state.counter),
             org=core.start.org,
             persona_digest=record.persona_digest,
@@ -326,8 +355,7 @@ class Minding:
         core, state = self._core, self._core.state
         if not self.active:
             return
-        text = state.mind.model_dump_json()
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        digest = mind_digest(state.mind)
         if digest == state.mind_kept:
             return
         state.mind_kept = digest
@@ -346,43 +374,9 @@ class Minding:
                 info = info_from_activity(error)
                 core.trace.add("WARNING", f"The mind was not kept: {info.message}", turn)
             else:
-                if kept.forgotten:
-                    state.mind = state.mind.without_words_of(kept.forgotten)
+                state.forget_words(kept.forgotten)
 
         core.run_after(write)
-
-    def shown(self) -> MindShown:
-        """Answer of the query ``mind``."""
-        state = self._core.state
-        mind = self.present()
-        feeling = None
-        if mind.emotion is not None:
-            found = felt(mind.emotion)
-            word = label(found)
-            feeling = {
-                "model": MODEL,
-                "label": word.primary,
-                "intensity": word.intensity,
-                "felt": found.model_dump(),
-                "body": mind.emotion.body,
-                "needs": mind.emotion.needs.model_dump(),
-            }
-        counted = mind.sentiment
-        return MindShown(
-            mood=mind.mood_word,
-            pad=mind.mood.pad if mind.mood is not None else Vad(),
-            since=mind.mood.since if mind.mood is not None else None,
-            affect=affect(mind),
-            emotion=feeling,
-            sentiment=counted.model_dump(mode="json"),
-            pending=list(mind.events),
-            running=[item.id for item in state.metaprompts],
-            counters=mind.counters,
-            user=mind.user.model_dump(mode="json"),
-            task=mind.task.model_dump(mode="json"),
-            working=mind.working,
-            traits=self.traits(),
-        )
 
     def traits(self) -> dict[str, float]:
         """The traits in force."""
@@ -429,8 +423,10 @@ class Minding:
             details={"trait": name, "before": before, "after": self.traits().get(name)},
         )
         # The newest done turn is the one that everything after it goes on from.
-        if state.head is not None and workflow.patched("keep-traits"):
-            self.keep(state.head)
+        if workflow.patched("keep-traits"):
+            state.moved = True
+            if state.head is not None:
+                self.keep(state.head)
         return TraitsView(traits=self.traits())
 
     def perceive(self, asked: Perceive, turn: str) -> Perception:
@@ -464,6 +460,15 @@ class Minding:
             importance=result.importance,
             remembered=result.memorable and not asked.skip_memory,
         )
+
+
+def mind_digest(mind: Mind) -> str:
+    """Digest of a mind; parts that an older release does not know count once they are used."""
+    unused: dict[str, Any] = {} if mind.noted_in else {"noted_in": True}
+    if not any(trend.confusing for trend in mind.sentiment.trends):
+        unused["sentiment"] = {"trends": {"__all__": {"confusing"}}}
+    text = mind.model_dump_json(exclude=unused)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def said_in(record: TurnRecord) -> tuple[str, int]:

@@ -133,6 +133,9 @@ class Reflecting:
                 # The conversation is read from the store: the turn has to stand there.
                 await self._core.settled()
                 await workflow.wait_condition(lambda: len(state.patches) < MAX_PATCHES)
+                if not any(other is item for other in state.metaprompts):
+                    # Its turn was forgotten meanwhile.
+                    continue
                 if self._stale(item):
                     self._core.trace.add(
                         "SELF_REFLECTION_SKIPPED",
@@ -215,6 +218,8 @@ class Reflecting:
         core, state = self._core, self._core.state
         for model, usage in result.by_model.items():
             state.bill(usage, model)
+        if not result.by_model:
+            state.bill(result.usage, None)
         if not any(other is item for other in state.metaprompts):
             core.trace.add(
                 "SELF_REFLECTION_SKIPPED",

@@ -93,8 +93,10 @@ class Remembering:
     def add(self, record: TurnRecord) -> None:
         """A turn is done: encode it."""
         state = self._core.state
-        # The persona that the turn began with; the session may run another one by now.
-        keeps = state.rules.memory if record.keeps is None else record.keeps
+        keeps = state.rules.memory
+        if record.keeps not in (None, keeps) and workflow.patched("began-with"):
+            # The persona that the turn began with counts; the session runs another one by now.
+            keeps = not keeps
         if not keeps or record.kind == "import":
             return
         perception = record.perception

@@ -267,22 +267,16 @@ class GMISession(MindHandlers):
                     summary="refresh the persona",
                     **STORE,
                 )
-                if frozen.rules.persona != core.state.rules.persona:
-                    # What this one has learned and set of itself is not the next one's.
-                    core.state.learner = None
-                    core.state.mind = core.state.mind.but(learned={}, params={})
-                core.state.persona_digest = frozen.persona_digest
-                core.state.toolset_digest = frozen.toolset_digest
-                core.state.rules = frozen.rules
-                self._minding.wake()
+                self._minding.become(frozen)
             core.trace.add(
                 "STATE_CHANGE",
                 f"The session runs persona {frozen.rules.persona}.",
                 details={"digest": frozen.persona_digest},
             )
             self._lane.describe()
-            # An idle session that was about to be released must not forget it.
-            self._lane.touch()
+            if workflow.patched("refresh-touches"):
+                # An idle session that was about to be released must not forget it.
+                self._lane.touch()
             return PersonaAck(
                 persona=frozen.rules.persona,
                 digest=frozen.persona_digest,

@@ -109,11 +109,11 @@ class Offered(Carried):
 
 
 class TakenFeedback(Carried):
-    """A feedback that was taken, so that a repeat is known."""
+    """A feedback that was taken, so that a repeat is known; ``None`` while it is remembered."""
 
     digest: str
     turn: str | None = None
-    memories: list[str] = Field(default_factory=list)
+    memories: list[str] | None = None
 
 
 class TurnRecord(Carried):
@@ -131,7 +131,8 @@ class TurnRecord(Carried):
         remembers: Its opening brought memories to mind, which each of its steps shows.
         reminded: Intentions that its prompt shows.
         offered: The intentions that it could be reminded of, as they stood then.
-        keeps: Whether its persona had a memory when it began; ``None`` before that.
+        persona: The persona that it began with; empty before that.
+        keeps: Whether that one had a memory; ``None`` before it began.
         brief: What its prompts are told of the mind.
         learning: What learning prepared for the turn.
         perception: What the event left, for a turn that was one.
@@ -162,6 +163,7 @@ class TurnRecord(Carried):
     perception: Perception | None = None
     reminded: list[str] = Field(default_factory=list)
     offered: list[Offered] = Field(default_factory=list)
+    persona: str = ""
     keeps: bool | None = None
     start_hop: int = 0
     layout: list[int] = Field(default_factory=list)

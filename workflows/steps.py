@@ -161,6 +161,8 @@ class MindFacts(PortModel):
     """What a tool is told that changes the mind of the session that calls it.
 
     Attributes:
+        session: The session's key.
+        now: The workflow's clock.
         at: Where the call belongs.
         traits: The traits as they are in force when the round begins, under canonical names.
         model: ``provider:model`` that the session has instead of the persona's.
@@ -168,7 +170,9 @@ class MindFacts(PortModel):
         credentials: Provider to ``env:NAME``, as the session has them.
     """
 
-    at: At
+    session: str
+    now: datetime
+    at: At | None = None
     org: str = ""
     persona_digest: str
     toolset_digest: str

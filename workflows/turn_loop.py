@@ -86,7 +86,7 @@ class TurnLoop:
         self._reflecting.apply()
         overlaid = self._beginning.begin(record)
         record.brief = self._minding.brief(overlaid)
-        record.keeps = state.rules.memory
+        record.persona, record.keeps = state.rules.persona, state.rules.memory
         record.parent = state.head
         record.branch = state.branch
         record.depth = state.depth + 1
@@ -185,10 +185,17 @@ class TurnLoop:
         if len(state.requests) >= state.seq or not workflow.patched("known-events"):
             return False
         request = KnownTurn(at=core.at(record.turn), opening=opened_turn(record))
+        handle = workflow.start_activity_method(
+            StorePort.known_turn, request, summary="look the event up", **STORE
+        )
+        await workflow.wait_condition(lambda: handle.done() or record.turn in core.stopping)
+        if not handle.done():
+            handle.add_done_callback(let_go)
+            handle.cancel()
+            self._end.stopped(record)
+            return True
         try:
-            known = await workflow.execute_activity_method(
-                StorePort.known_turn, request, summary="look the event up", **STORE
-            )
+            known = handle.result()
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise asyncio.CancelledError from error
@@ -394,13 +401,13 @@ class TurnLoop:
         core = self._core
         tools = ToolRound(core, record, self._minding)
         asked = await tools.run()
-        if asked or record.turn in core.stopping:
+        failed = tools.failed()
+        if asked or failed is not None or record.turn in core.stopping:
             # What some of its calls have changed stands, however the round goes on.
             self._changed(record)
         if record.turn in core.stopping:
             self._end.stopped(record)
             return False
-        failed = tools.failed()
         if failed is not None:
             problem = ToolError(
                 f"Tool {failed.name} failed and the session fails turns for that: "

@@ -7,9 +7,13 @@ from typing import Any
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
 
+from ..personas.affect import Vad
+from ..personas.emotion import MODEL, felt, label
 from ..personas.messages import Usage
+from ..personas.mind import Mind, affect
 from .chunk_log import ChunkLog
 from .core import Core
+from .mind_calls import MindShown
 from .search_attributes import AWAITING_TOOL, PERSONA, STATUS, USER
 from .state import SessionStart
 from .turn_end import pending_calls
@@ -183,3 +187,40 @@ def upsert_search_attributes(core: Core) -> None:
         changed.append(AWAITING_TOOL.value_set(bool(core.state.paused)))
     if changed:
         workflow.upsert_search_attributes(changed)
+
+
+def mind(core: Core, present: Mind, traits: dict[str, float]) -> MindShown:
+    """Answer of the query ``mind``.
+
+    Args:
+        core: The session.
+        present: Its mind as time has left it.
+        traits: The traits in force.
+    """
+    feeling = None
+    if present.emotion is not None:
+        found = felt(present.emotion)
+        word = label(found)
+        feeling = {
+            "model": MODEL,
+            "label": word.primary,
+            "intensity": word.intensity,
+            "felt": found.model_dump(),
+            "body": present.emotion.body,
+            "needs": present.emotion.needs.model_dump(),
+        }
+    return MindShown(
+        mood=present.mood_word,
+        pad=present.mood.pad if present.mood is not None else Vad(),
+        since=present.mood.since if present.mood is not None else None,
+        affect=affect(present),
+        emotion=feeling,
+        sentiment=present.sentiment.model_dump(mode="json"),
+        pending=list(present.events),
+        running=[item.id for item in core.state.metaprompts],
+        counters=present.counters,
+        user=present.user.model_dump(mode="json"),
+        task=present.task.model_dump(mode="json"),
+        working=present.working,
+        traits=traits,
+    )

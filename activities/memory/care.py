@@ -284,7 +284,7 @@ class MemoryCare:
                 "contexts": erased.contexts,
             },
             forgotten={
-                key: sorted(erased.minds[key])[-MAX_TURNS_TOLD:]
+                key: list(erased.minds[key])[-MAX_TURNS_TOLD:]
                 for key in sorted(erased.minds)[:MAX_SESSIONS_TOLD]
             },
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -187,8 +187,8 @@ class Erased:
     """What an erasure removed.
 
     Attributes:
-        minds: Turns that were forgotten as a whole, by the key of a session whose mind may still
-            hold their words.
+        minds: Turns that were forgotten as a whole, the oldest first, by the key of a session whose
+            mind may still hold their words.
     """
 
     traces: int
@@ -196,7 +196,7 @@ class Erased:
     vectors: int
     links: int
     contexts: int
-    minds: Mapping[str, Collection[str]] = field(default_factory=dict)
+    minds: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __add__(self, other: Erased) -> Erased:
         """What both removed."""

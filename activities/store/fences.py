@@ -135,3 +135,18 @@ def _register(conn: Connection, at: At, current: int, known: bool = False) -> in
             .values(epoch=epoch, counter=max(at.counter - 1, 0))
         )
     return epoch
+
+
+def raise_counter(conn: Connection, at: At) -> None:
+    """Record that the store holds everything up to this write counter."""
+    conn.execute(
+        update(sessions)
+        .where(sessions.c.session == at.session, sessions.c.counter < at.counter)
+        .values(counter=at.counter)
+    )
+
+
+def outdate_state(conn: Connection, session: str, stamp: int) -> None:
+    """Drop the record of a released session: it goes on without what is written now."""
+    older = (sessions.c.session == session) & (sessions.c.state_fence < stamp)
+    conn.execute(update(sessions).where(older, sessions.c.state.is_not(None)).values(state=None))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from ...personas.mind import Mind
 from ...workflows.steps import At
-from .fences import fence, lock_session, resolve_epoch
+from .fences import fence, lock_session, outdate_state, raise_counter, resolve_epoch
 from .memory.marks import forgotten_turns, has_forgotten
 from .tables import minds, sessions
 
@@ -22,8 +22,8 @@ def keep_mind(conn: Connection, at: At, mind: dict[str, Any]) -> set[str]:
     """
     stamp = fence(resolve_epoch(conn, at), at.counter)
     # Whoever waits for this write's counter finds it.
-    behind = (sessions.c.session == at.session) & (sessions.c.counter < at.counter)
-    conn.execute(update(sessions).where(behind).values(counter=at.counter))
+    raise_counter(conn, at)
+    outdate_state(conn, at.session, stamp)
     gone = forgotten_turns(conn, at.session, {at.turn, *_told_of(mind)})
     mind = wordless(conn, at.session, mind, gone)
     mine = (minds.c.session == at.session) & (minds.c.turn == at.turn)

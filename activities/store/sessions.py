@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, func, select, update
+from sqlalchemy import Connection, Row, Select, and_, delete, func, select, update
 
 from ...workflows.steps import At
 from ...workflows.trace import TraceEntry
-from .fences import counter_of, epoch_of, fence, lock_session, resolve_epoch
+from .fences import counter_of, epoch_of, fence, lock_session, raise_counter, resolve_epoch
 from .minds import wordless
 from .protocol import SessionRow
 from .rows import add, write_trace
-from .tables import branches, runs, sessions, trace, turns
+from .tables import branches, intentions, runs, sessions, trace, turns
 
 _columns = select(
     sessions,
@@ -164,6 +164,7 @@ def save_session(
     values: dict[str, Any] = {"state": state, "state_fence": stamp}
     if closed:
         values["closed_at"] = func.coalesce(sessions.c.closed_at, at.now)
+        conn.execute(delete(intentions).where(intentions.c.session == at.session))
     conn.execute(
         update(sessions)
         .where(sessions.c.session == at.session, sessions.c.state_fence <= stamp)
@@ -171,12 +172,3 @@ def save_session(
     )
     write_trace(conn, at.session, entries, stamp)
     raise_counter(conn, at)
-
-
-def raise_counter(conn: Connection, at: At) -> None:
-    """Record that the store holds everything up to this write counter."""
-    conn.execute(
-        update(sessions)
-        .where(sessions.c.session == at.session, sessions.c.counter < at.counter)
-        .values(counter=at.counter)
-    )

@@ -12,13 +12,13 @@ from ...workflows.steps import At, OpenTurn
 from ...workflows.trace import TraceEntry
 from ...workflows.turns import FINAL_STATUSES, TurnOutput
 from .endings import end_turn, settle_session
-from .fences import counter_of, epoch_of, fence, resolve_epoch
+from .fences import counter_of, epoch_of, fence, outdate_state, raise_counter, resolve_epoch
 from .history import load_history
 from .ledger import settle_usage
 from .protocol import Begun, Closing, Shown, UsageRow
 from .rows import message_values, upsert_message, write_trace
 from .standing import Standing, behind, look_up, open_row, stale, supersede
-from .tables import messages, sessions, turns
+from .tables import messages, turns
 
 _mine = and_(turns.c.session == bindparam("s"), turns.c.turn == bindparam("t"))
 _run_on = (
@@ -30,11 +30,6 @@ _drop_since = delete(messages).where(
     messages.c.session == bindparam("s"),
     messages.c.turn == bindparam("t"),
     messages.c.step >= bindparam("from_step"),
-)
-_clear_state = (
-    update(sessions)
-    .where(sessions.c.session == bindparam("s"), sessions.c.state_fence < bindparam("stamp"))
-    .values(state=None)
 )
 _turn_fence = select(turns.c.fence).where(_mine)
 
@@ -60,6 +55,7 @@ def begin_step(
         raise stale(at, row.fence, stamp)
     existing = _made_before(standing, at, opening)
     if existing is not None:
+        raise_counter(conn, at)
         return Begun(existing=existing)
     if row.before != expect_messages:
         raise behind(at, step, expect_messages, row.before)
@@ -84,15 +80,17 @@ def begin_step(
         settle_usage(conn, at, epoch, reserve)
     write_trace(conn, at.session, entries, stamp)
     if row.has_state:
-        conn.execute(_clear_state, {"s": at.session, "stamp": stamp})
+        outdate_state(conn, at.session, stamp)
     if shown is None:
         return Begun()
     return Begun(history=load_history(conn, at, step=step, shown=shown))
 
 
 def known_turn(conn: Connection, at: At, opening: OpenTurn) -> TurnOutput | None:
-    """What the request's turn came to, if it was made before; nothing is written."""
-    return _made_before(look_up(conn, at, opening), at, opening)
+    """What the request's turn came to, if it was made before; no turn is written."""
+    existing = _made_before(look_up(conn, at, opening), at, opening)
+    raise_counter(conn, at)
+    return existing
 
 
 def _made_before(standing: Standing, at: At, opening: OpenTurn | None) -> TurnOutput | None:

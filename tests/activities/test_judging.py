@@ -35,6 +35,7 @@ class Said(Asker):
     async def ask(self, persona: Persona, question: str, **settings: Any) -> Asked:  # type: ignore[override]
         self.asked.append({"question": question, **settings})
         bill = Bill(0, "test", "judge", Usage(prompt_tokens=7), failed=self.text is None)
+        settings["bills"].append(bill)
         if self.text is None:
             failure = ProviderFailure("it is down", kind="http", provider="test")
             raise NoAnswerError([failure], [bill], late=False)
@@ -68,7 +69,9 @@ async def judged(
         "self_evaluate",
         cast(Parts, Parts(*[cast(Any, None)] * 4)),
         ToolContext("session", "ada", "t", 3, "call-1", "key", 2),
-        MindFacts(at=AT, persona_digest="p", toolset_digest="t", **mind),
+        MindFacts(
+            session=AT.session, now=AT.now, at=AT, persona_digest="p", toolset_digest="t", **mind
+        ),
         Persona.model_validate(
             {
                 "id": "p",

@@ -6,7 +6,6 @@ import asyncio
 import json
 import sqlite3
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,59 +17,8 @@ from gmi.personas.learning import LearnerKey
 from gmi.personas.self_changes import Holder
 from gmi.worker import Session
 
-from ..conftest import MakeStage, Stage
 from ..support.scripted_model import Barrier, Call, Text
-
-MEMORY = {"memoryConfig": {"enabled": True, "cognitiveMechanisms": {}}}
-LEARNS = {"learning": {"traits": True}, "emergent": {"selfImprovement": {"enabled": True}}}
-PERSONAS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "keeper": MEMORY,
-    "feeler": {**MEMORY, "emotionConfig": {"enabled": True}},
-    "judge": {**MEMORY, "emotionConfig": {"enabled": True, "appraise": True}},
-    "moody": {
-        **MEMORY,
-        "sentimentTracking": {"enabled": True, "presets": ["all"]},
-        "moodAdaptation": {"enabled": True},
-    },
-    "first": {
-        **LEARNS,
-        "personalityTraits": {"extraversion": 0.64},
-        "toolIds": ["ask_person"],
-    },
-    "second": {**LEARNS, "personalityTraits": {"extraversion": 0.64}},
-}
-BAD_NEWS = {"goalRelevance": 1.0, "goalCongruence": -1.0}
-ANGRY = "This is terrible and I hate it, nothing works, what an awful mess"
-FRUSTRATED = "The user has become frustrated"
-PATCH = {
-    "updatedGmiMood": "empathetic",
-    "newMemoryImprints": [{"key": "annoyed_by", "value": "the walrus"}],
-    "adjustmentRationale": "They are annoyed.",
-    "recoveryStrategy": "Say sorry.",
-}
-
-
-@pytest.fixture
-def started(make_stage: MakeStage, tmp_path: Path) -> Any:
-    async def start(persona: str) -> Stage:
-        folder = tmp_path / "personas"
-        folder.mkdir()
-        for name, more in PERSONAS.items():
-            base = {"name": name, "description": "d", "version": "1.0.0", "baseSystemPrompt": "B"}
-            (folder / f"{name}.json").write_text(json.dumps({"id": name, **base, **more}))
-        stage = await make_stage(GMI_PERSONAS=str(folder), DEFAULT_PERSONA_ID=persona)
-        for word in ("hello", "alpha", "bravo"):
-            stage.model.on(word, Text("Well."))
-        return stage
-
-    return start
-
-
-async def ended(stage: Stage, session: Session) -> None:
-    """End the session's workflow from outside."""
-    handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
-    await handle.terminate("by an operator")
+from .minds import ANGRY, BAD_NEWS, FRUSTRATED, PATCH, ended, released
 
 
 async def contents(session: Session) -> list[str]:
@@ -165,9 +113,7 @@ async def test_a_persona_that_changes_while_the_idle_session_is_released_is_kept
     lock.execute("ROLLBACK")
     lock.close()
     assert (await change).persona == "keeper"
-    async with asyncio.timeout(30):
-        while (await handle.describe()).close_time is None:
-            await asyncio.sleep(0.1)
+    await released(stage, session)
     again = stage.session(session.id)
     await again.send("hello")
     assert (await again.state()).persona == "keeper"

@@ -99,6 +99,32 @@ async def intention(session: Session, model: ScriptedModel) -> None:
     await session.settle()
 
 
+async def released(session: Session, model: ScriptedModel) -> None:
+    model.on("tide", Text("It turns."))
+    await session.perceive("Applause", appraisal={"goalRelevance": 1, "goalCongruence": 1})
+    for _ in range(2):
+        await session.send("The tide")
+    await rests(session)
+    await session.send("The tide")
+
+
+async def refreshed(session: Session, model: ScriptedModel) -> None:
+    model.on("tide", Text("It turns."))
+    await session.send("The tide")
+    await session.set_personality_trait("openness", 0.9)
+    await session.refresh_persona("feeling")
+    await session.send("The tide")
+    await session.refresh_persona("mindful")
+    await rests(session)
+    await session.send("The tide")
+
+
+async def rests(session: Session) -> None:
+    """Wait until the session was released."""
+    while (await session._handle().describe()).close_time is None:
+        await asyncio.sleep(0.1)
+
+
 SCENES = {
     "plain": plain,
     "tools": tools,
@@ -107,6 +133,8 @@ SCENES = {
     "rolled": rolled,
     "mind": mind,
     "intention": intention,
+    "released": released,
+    "refreshed": refreshed,
 }
 
 PERSONA = {
@@ -127,7 +155,9 @@ async def record(directory: Path) -> None:
     server, model = TemporalServer(directory), ScriptedModel()
     personas = directory / "personas"
     personas.mkdir()
-    (personas / "mindful.json").write_text(json.dumps(PERSONA))
+    feeling = {**PERSONA, "id": "feeling", "sentimentTracking": {"enabled": False}}
+    for persona in (PERSONA, feeling):
+        (personas / f"{persona['id']}.json").write_text(json.dumps(persona))
     await server.start()
     await model.start()
     environ = {
@@ -151,8 +181,14 @@ async def record(directory: Path) -> None:
             config: dict[str, Any] = {"model": "openai:scripted", "fallback": []}
             if name == "rolled":
                 config["roll_events"] = 1
+            if name in ("released", "refreshed"):
+                config["idle_timeout"] = 2
+            persona = "feeling" if name == "released" else "mindful"
             session = client.session(
-                name, user_id="kim", config=SessionConfig.model_validate(config)
+                name,
+                user_id="kim",
+                persona=persona,
+                config=SessionConfig.model_validate(config),
             )
             await scene(session, model)
             await session.settle()

@@ -32,7 +32,7 @@ class Begun:
 
     erased: Erased
     ids: list[str] = field(default_factory=list)
-    minds: dict[str, set[str]] = field(default_factory=dict)
+    minds: dict[str, list[str]] = field(default_factory=dict)
 
 
 def begin(conn: Connection, wanted: Find, now: float) -> Begun:

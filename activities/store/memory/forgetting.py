@@ -22,14 +22,15 @@ from .tables import applied, forgotten
 from .turns import words_of
 
 
-def keep_from_encoding(conn: Connection, wanted: Find, now: float) -> dict[str, set[str]]:
+def keep_from_encoding(conn: Connection, wanted: Find, now: float) -> dict[str, list[str]]:
     """Let no turn that the search names become memories that it would erase.
 
     A search by what a memory is or says leaves a turn its other memories. What a turn that runs
     has not said yet is not known; only what it has said so far is looked at.
 
     Returns:
-        The turns that are forgotten as a whole, by session, where their minds are kept.
+        The turns that are forgotten as a whole, by session, where their minds are kept; the oldest
+        first.
     """
     named = _named(conn, wanted)
     if not named:
@@ -58,9 +59,10 @@ def keep_from_encoding(conn: Connection, wanted: Find, now: float) -> dict[str, 
         exists().where(minds.c.session == turns.c.session),
         exists().where(sessions.c.session == turns.c.session, sessions.c.state.is_not(None)),
     )
-    found: dict[str, set[str]] = {}
-    for row in conn.execute(select(turns.c.session, turns.c.turn).where(*named, felt)):
-        found.setdefault(row.session, set()).add(row.turn)
+    found: dict[str, list[str]] = {}
+    theirs = select(turns.c.session, turns.c.turn).where(*named, felt).order_by(turns.c.seq)
+    for row in conn.execute(theirs):
+        found.setdefault(row.session, []).append(row.turn)
     return found
 
 

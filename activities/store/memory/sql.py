@@ -76,7 +76,7 @@ class SQLMemoryStore:
         begun = await self._db.write(lambda conn: erasing.begin(conn, wanted, now))
         erased = await self._erase(begun.ids, now) if begun.ids else begun.erased
         for key, gone in begun.minds.items():
-            await self._db.write(partial(forget_words, session=key, turns=gone))
+            await self._db.write(partial(forget_words, session=key, turns=set(gone)))
         return replace(erased, minds=begun.minds)
 
     async def _erase(self, ids: Sequence[str], now: float) -> Erased:

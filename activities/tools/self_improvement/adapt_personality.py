@@ -77,7 +77,7 @@ def trait_draft(
     Raises:
         SelfChangeRefusedError: It may not be made.
     """
-    mine = [change for change in changes if change.session == ask.mind.at.session]
+    mine = [change for change in changes if change.session == ask.mind.session]
     rules = ask.rules.personality
     change = change_trait(
         ask.tool,

@@ -95,10 +95,10 @@ class Asking:
         bound = learning is not None and learning.learner == "bound"
         self.call = Call(
             key=context.key,
-            holder=Holder(mind.at.session, learning.key if learning and bound else None),
+            holder=Holder(mind.session, learning.key if learning and bound else None),
             turn=context.turn,
             step=context.step,
-            now=mind.at.now.timestamp(),
+            now=mind.now.timestamp(),
         )
         self.refusal: Refusal | None = refusal(
             parts.switches.frozen, self.mode, "bound" if bound else "none"

@@ -167,7 +167,7 @@ async def _session(ask: Asking, kinds: Sequence[Any]) -> list[SelfChange]:
 
 
 def _mine(ask: Asking, changes: Sequence[SelfChange]) -> list[SelfChange]:
-    return [change for change in changes if change.session == ask.mind.at.session]
+    return [change for change in changes if change.session == ask.mind.session]
 
 
 def _check_limit(ask: Asking, evaluations: Sequence[SelfChange], limit: int) -> int:

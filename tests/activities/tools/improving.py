@@ -23,7 +23,7 @@ from gmi.personas.errors import ToolError
 from gmi.personas.learning import LearnerKey, Switches, TurnLearning
 from gmi.personas.messages import Usage
 from gmi.personas.schema import Persona
-from gmi.workflows.steps import At, MindFacts, ToolCallInput, ToolOutcome
+from gmi.workflows.steps import MindFacts, ToolCallInput, ToolOutcome
 
 from ..learning.keeping import MemoryLearning
 from .conftest import MemoryBlobs
@@ -123,7 +123,8 @@ class Desk:
             step=number,
             learning=learning,
             mind=MindFacts(
-                at=At(session=session, counter=1, now=NOW + timedelta(days=days), run="run"),
+                session=session,
+                now=NOW + timedelta(days=days),
                 persona_digest="persona",
                 toolset_digest="tools",
                 traits=traits or {},
