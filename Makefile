@@ -21,7 +21,7 @@ run: $(RUN_STAMP) ## A durable session in the terminal; with a pipe it answers e
 	@$(BIN)/gmi chat
 
 test: $(DEV_STAMP) ## Every test but the long proofs; under 12 minutes on two cores.
-	$(BIN)/python -m pytest -m "not prove" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not prove" -n 3 --dist loadfile
 
 prove: $(DEV_STAMP) ## The long proofs: random kills, 1,000 turns, everything on PostgreSQL.
 	$(BIN)/python -m pytest -m prove

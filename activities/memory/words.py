@@ -11,10 +11,10 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
-import snowballstemmer  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int32]
@@ -180,7 +180,6 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u
 _LONGEST = 64
 """Characters of a word that count; what is longer is no word that anybody asks for."""
 
-_stemmer = snowballstemmer.stemmer("english")
 _stemming = threading.Lock()
 
 
@@ -206,7 +205,15 @@ def tokenize(text: str) -> list[str]:
 def _stem(word: str) -> str:
     # The stemmer keeps the word that it works on in itself.
     with _stemming:
-        return str(_stemmer.stemWord(word))
+        return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
+    # Its tables take a tenth of a second to load, and many workers remember nothing.
+    import snowballstemmer  # type: ignore[import-untyped]
+
+    return snowballstemmer.stemmer("english")
 
 
 def _pieces(word: str) -> Iterable[str]:

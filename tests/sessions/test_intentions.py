@@ -164,19 +164,19 @@ async def test_an_event_starts_a_turn_and_a_watcher_sees_it(stage: Stage) -> Non
         text = ""
         async for chunk in session.watch():
             text += str(chunk.content) if chunk.type == "text_delta" else ""
-            if chunk.type == "final_response_marker":
+            if chunk.type == "final_response_marker" and text:
                 break
         return text
 
     watcher = asyncio.create_task(watched())
-    # Asked after the watcher's first question, so that it watches by now.
-    await session.state()
-    assert await session.notice("bell") == ["door"]
-    await by_itself(session)
-    assert await session.notice("bell") == ["door"]
-    await by_itself(session, 2)
-    assert await asyncio.wait_for(watcher, 30) == "The door!"
-    assert [(i.id, i.fired) for i in await session.intentions()] == [("door", 2)]
+    rung = 0
+    # It may begin to watch after a turn or in the middle of one.
+    while not watcher.done():
+        rung += 1
+        assert await session.notice("bell") == ["door"]
+        await by_itself(session, rung)
+    assert await watcher == "The door!"
+    assert [(i.id, i.fired) for i in await session.intentions()] == [("door", rung)]
 
 
 async def test_a_turn_of_its_own_that_fails_leaves_a_reminder(stage: Stage) -> None:

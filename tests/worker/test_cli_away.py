@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
@@ -82,6 +83,7 @@ async def test_ctrl_c_ends_a_send_that_waits_with_130(gmi: CommandLine, session_
     assert (sending.returncode, out, err) == (130, b"", b"")
 
 
+@pytest.mark.prove
 async def test_a_worker_that_was_killed_a_moment_ago_is_named_and_not_believed(
     gmi: CommandLine, session_id: str
 ) -> None:

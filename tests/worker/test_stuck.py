@@ -99,6 +99,7 @@ async def test_the_failing_task_tells_its_failure(stuck: Session) -> None:
     assert "ondeterminis" in task.failure
 
 
+@pytest.mark.prove
 async def test_the_command_line_names_replay_while_it_waits_and_ends_with_1(
     stuck: Session, temporal: TemporalServer, tmp_path: Path
 ) -> None:
