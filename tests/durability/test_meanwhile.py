@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from gmi.personas.learning import LearnerKey
 from gmi.personas.self_changes import Holder
 from gmi.worker import Session
 
+from ..support.databases import locked
 from ..support.scripted_model import Barrier, Call, Text
 from .minds import ANGRY, BAD_NEWS, FRUSTRATED, PATCH, ended, released
 
@@ -98,20 +98,16 @@ async def test_a_persona_that_changes_while_the_idle_session_is_released_is_kept
     stage = await started("plain")
     session = stage.session(idle_timeout=2)
     await session.send("hello")
-    path = stage.database_url.removeprefix("sqlite:///")
-    lock = sqlite3.connect(path, isolation_level=None)
-    lock.execute("BEGIN IMMEDIATE")
-    change = asyncio.create_task(session.refresh_persona("keeper"))
     handle = stage.client.temporal.get_workflow_handle(session.workflow_id)
-    async with asyncio.timeout(20):
-        while True:
-            pending = (await handle.describe()).raw_description.pending_activities
-            names = {activity.activity_type.name for activity in pending}
-            if {"gmi.store.refresh_persona", "gmi.store.save_session"} <= names:
-                break
-            await asyncio.sleep(0.05)
-    lock.execute("ROLLBACK")
-    lock.close()
+    with locked(stage.database_url):
+        change = asyncio.create_task(session.refresh_persona("keeper"))
+        async with asyncio.timeout(20):
+            while True:
+                pending = (await handle.describe()).raw_description.pending_activities
+                names = {activity.activity_type.name for activity in pending}
+                if {"gmi.store.refresh_persona", "gmi.store.save_session"} <= names:
+                    break
+                await asyncio.sleep(0.05)
     assert (await change).persona == "keeper"
     await released(stage, session)
     again = stage.session(session.id)
