@@ -152,14 +152,8 @@ class Asker:
         )
         end = None if deadline is None else asyncio.get_running_loop().time() + deadline
         failed: list[ProviderFailure] = []
-        billed_here: list[Bill] = []
-
-        def take(hop: Hop, usage: Usage, *, failed: bool = False) -> None:
-            bill = _bill(hop, usage, failed=failed)
-            billed_here.append(bill)
-            if bills is not None:
-                bills.append(bill)
-
+        bills = [] if bills is None else bills
+        first = len(bills)
         late = False
         for hop in chain(self._providers, self._settings, persona, model, fallback):
             request = ModelRequest(
@@ -176,7 +170,7 @@ class Asker:
                 async with limit:
                     await self._stream(provider, request, reply)
             except TimeoutError:
-                take(hop, reply.usage, failed=True)
+                bills.append(_bill(hop, reply.usage, failed=True))
                 if not limit.expired():
                     raise
                 late = True
@@ -190,21 +184,21 @@ class Asker:
                 break
             except ProviderFailure as failure:
                 failed.append(failure)
-                take(hop, failure.usage or reply.usage, failed=True)
+                bills.append(_bill(hop, failure.usage or reply.usage, failed=True))
                 continue
             except BaseException:
                 # Cancelled, most often: what the hop has said of its bill by now is owed.
-                take(hop, reply.usage, failed=True)
+                bills.append(_bill(hop, reply.usage, failed=True))
                 raise
-            take(hop, reply.usage)
+            bills.append(_bill(hop, reply.usage))
             return Asked(
                 reply.text,
                 hop.provider,
                 hop.model,
-                billed(bill.usage for bill in billed_here),
-                tuple(billed_here),
+                billed(bill.usage for bill in bills[first:]),
+                tuple(bills[first:]),
             )
-        raise NoAnswerError(failed, billed_here, late=late)
+        raise NoAnswerError(failed, bills[first:], late=late)
 
     async def _stream(self, provider: Provider, request: ModelRequest, reply: Reply) -> None:
         try:

@@ -10,7 +10,7 @@ from functools import partial
 
 from temporalio import activity
 
-from ..workflows.steps import RunStep
+from ..workflows.steps import At, RunStep
 from .asking import Bill
 from .progress import Progress
 from .store.protocol import Store, UsageRow
@@ -22,6 +22,30 @@ ASK_SECONDS = 10.0
 
 CUT_SECONDS = 3.0
 """A call that was cancelled has this long to tell the ledger what it was billed until then."""
+
+
+def row_of(bill: Bill, at: At, step: int, attempt: int, purpose: str) -> UsageRow:
+    """A bill as the ledger has it.
+
+    Args:
+        bill: What one hop was billed.
+        at: The turn.
+        step: The turn's step.
+        attempt: The attempt that asked.
+        purpose: What it was for.
+    """
+    return UsageRow(
+        turn=at.turn,
+        step=step,
+        attempt=attempt,
+        hop=bill.hop,
+        provider=bill.provider,
+        model=bill.model,
+        state="failed" if bill.failed else "done",
+        usage=bill.usage,
+        purpose=purpose,
+        at=at.now,
+    )
 
 
 async def bill_anyway(record: Callable[[], Awaitable[None]]) -> None:
@@ -76,21 +100,7 @@ async def count(
     for bill in bills:
         known = hops.get(bill.hop)
         hops[bill.hop] = bill if known is None else replace(bill, usage=known.usage + bill.usage)
-    rows = [
-        UsageRow(
-            turn=request.at.turn,
-            step=request.step,
-            attempt=attempt,
-            hop=bill.hop,
-            provider=bill.provider,
-            model=bill.model,
-            state="failed" if bill.failed else "done",
-            usage=bill.usage,
-            purpose=purpose,
-            at=request.at.now,
-        )
-        for bill in hops.values()
-    ]
+    rows = [row_of(bill, request.at, request.step, attempt, purpose) for bill in hops.values()]
     for row in rows:
         progress.beside = progress.beside + row.usage
     progress.unwritten += rows

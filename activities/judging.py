@@ -9,8 +9,8 @@ from typing import Any
 
 from ..personas.errors import StoreError
 from .asking import Asker, Bill, NoAnswerError
-from .beside import bill_anyway
-from .store.protocol import Store, UsageRow
+from .beside import bill_anyway, row_of
+from .store.protocol import Store
 from .tools.self_improvement.asking import Asking, Judged
 from .tools.self_improvement.scores import CRITERIA, read_scores
 
@@ -84,27 +84,17 @@ class ModelJudge:
 
     async def _record(self, ask: Asking, bills: Sequence[Bill]) -> None:
         """Have the bills in the ledger; until then the answer does not count either."""
-        rows = [
-            UsageRow(
-                turn=ask.context.turn,
-                step=ask.context.step,
-                attempt=ask.context.attempt,
-                hop=bill.hop,
-                provider=bill.provider,
-                model=bill.model,
-                state="failed" if bill.failed else "done",
-                usage=bill.usage,
-                purpose=f"judge:{ask.context.call_id}",
-            )
-            for bill in bills
-        ]
         at = ask.mind.at
         if at is None:
             # A call of before the last deploy, which does not say where it belongs.
-            return None
+            return
+        call = ask.context
+        purpose = f"judge:{call.call_id}"
+        rows = [row_of(bill, at, call.step, call.attempt, purpose) for bill in bills]
         while True:
             try:
-                return await self._store.record_usage(at, rows)
+                await self._store.record_usage(at, rows)
+                return
             except StoreError as error:
                 # Asking the model again would be billed again; the call's own timeout ends this.
                 if not error.retryable:

@@ -22,7 +22,7 @@ from ..personas.messages import Message
 from ..personas.mind import Mind, affect
 from ..workflows.decode import lenient
 from ..workflows.failures import refusal
-from ..workflows.intentions import left_behind
+from ..workflows.intentions import still_meant
 from ..workflows.pages import Page, Read
 from ..workflows.ports import StorePort, implements
 from ..workflows.session_records import (
@@ -244,7 +244,7 @@ class StoreActivities(StorePort):
             update={
                 "mind": mind,
                 "unremembered": unremembered,
-                "intentions": left_behind(kept, left.done),
+                "intentions": still_meant(kept, left.done),
                 "usage": left.usage,
                 "usage_by_model": dict(left.usage_by_model),
                 "turns": left.ended,

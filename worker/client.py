@@ -8,6 +8,7 @@ import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import temporalio.client
@@ -48,24 +49,13 @@ class SessionInfo:
 class Client(Endpoint):
     """Opens sessions. Make it with :meth:`connect`, or around a Temporal client of one's own.
 
-    Args:
-        temporal: A client that carries :class:`~gmi.worker.GMIPlugin`.
-        task_queue: The queue of the workers that serve sessions.
-        search_attributes: Whether the namespace has the project's search attributes.
-
-    Attributes:
-        memory: The long-term memory of all users and personas.
+    Takes the arguments of :class:`~gmi.worker.endpoint.Endpoint`.
     """
 
-    def __init__(
-        self,
-        temporal: temporalio.client.Client,
-        *,
-        task_queue: str = TASK_QUEUE,
-        search_attributes: bool = False,
-    ) -> None:
-        super().__init__(temporal, task_queue=task_queue, search_attributes=search_attributes)
-        self.memory = MemoryClient(self)
+    @cached_property
+    def memory(self) -> MemoryClient:
+        """The long-term memory of all users and personas."""
+        return MemoryClient(self)
 
     @classmethod
     async def connect(

@@ -8,7 +8,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from .core import Core
-from .failures import info_from_activity, let_go
+from .failures import info_from_activity
 from .mind_calls import Perceive
 from .model_calls import APPRAISAL_DEADLINE, ModelCall
 from .policies import model_call_options
@@ -44,10 +44,7 @@ class Appraising:
             cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,
             **model_call_options(APPRAISAL_DEADLINE),
         )
-        await workflow.wait_condition(lambda: handle.done() or record.turn in core.stopping)
-        if not handle.done():
-            handle.add_done_callback(let_go)
-            handle.cancel()
+        if not await core.ends(handle, record.turn):
             return event
         try:
             result = handle.result()

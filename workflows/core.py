@@ -12,6 +12,7 @@ from ..personas.errors import SessionClosedError
 from ..personas.messages import Message
 from .chunk_log import ChunkLog
 from .decode import encoded_size
+from .failures import let_go
 from .policies import STORE
 from .ports import StorePort
 from .state import SessionStart, SessionState
@@ -114,6 +115,18 @@ class Core:
             await work()
 
         self.after = asyncio.create_task(chained())
+
+    async def ends(self, handle: asyncio.Task[Any], turn: str) -> bool:
+        """Wait for a turn's activity; one whose turn is stopped first is let go.
+
+        Returns:
+            Whether the activity has ended.
+        """
+        await workflow.wait_condition(lambda: handle.done() or turn in self.stopping)
+        if not handle.done():
+            let_go(handle)
+            return False
+        return True
 
     @property
     def quiet(self) -> bool:

@@ -6,6 +6,7 @@ error, so handlers take raw values and decode them here, with a size limit and t
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any, TypeVar, cast
 
@@ -139,6 +140,11 @@ def undecodable(raw: RawValue, error: Exception) -> str:
         f"its {len(raw.payload.data)} bytes of encoding {encoding!r} do not decode "
         f"({type(error).__name__})"
     )
+
+
+def short_digest(text: str) -> str:
+    """16 hex characters that recognise a text among a session's own."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def encoded_size(value: object) -> int:

@@ -116,6 +116,11 @@ class refusing:
 
 
 def let_go(handle: asyncio.Task[Any]) -> None:
-    """Look at what a call that was stopped came to, which nobody else does."""
-    if not handle.cancelled():
-        handle.exception()
+    """Cancel a call that nobody waits for any longer, and look at what it comes to."""
+
+    def look(ended: asyncio.Task[Any]) -> None:
+        if not ended.cancelled():
+            ended.exception()
+
+    handle.add_done_callback(look)
+    handle.cancel()

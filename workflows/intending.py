@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -12,6 +11,7 @@ from ..personas.errors import GMIError
 from ..personas.prospective import Intention
 from . import intentions
 from .core import Core
+from .decode import short_digest
 from .failures import info_from_activity
 from .history import History
 from .intention_calls import (
@@ -88,7 +88,8 @@ class Intending:
         if not (state.intentions_kept or state.intentions or state.intention_digests):
             return
         held = KeptIntentions(waiting=state.intentions, digests=state.intention_digests)
-        digest = hashlib.sha256(held.model_dump_json().encode()).hexdigest()[:16]
+        # Without defaults, so that what a later release adds changes nothing.
+        digest = short_digest(held.model_dump_json(exclude_defaults=True))
         # Sessions that run since before the store kept them go on without.
         if digest == state.intentions_kept or not workflow.patched("keep-intentions"):
             return

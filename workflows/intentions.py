@@ -6,14 +6,13 @@ has a copy, for a session whose workflow is ended from outside.
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from collections.abc import Collection
 from datetime import datetime
 
 from ..personas.errors import MessageTooLargeError, RequestMismatchError, SessionBusyError
 from ..personas.prospective import Intention, after_firing, due, time_has_come, told
-from .decode import encoded_size
+from .decode import encoded_size, short_digest
 from .intention_calls import Intend, IntentionAck
 from .state import Offered, SessionState, TurnRecord
 from .steps import Reminder
@@ -200,7 +199,7 @@ def drop_all(state: SessionState) -> list[str]:
     return dropped
 
 
-def left_behind(kept: KeptIntentions, done: Collection[str]) -> KeptIntentions:
+def still_meant(kept: KeptIntentions, done: Collection[str]) -> KeptIntentions:
     """The intentions of a session whose workflow was ended from outside.
 
     Args:
@@ -224,7 +223,7 @@ def intention_id(session: str, request_id: str) -> str:
 def digest(asked: Intend) -> str:
     """Digest of what an intention says; 16 hex characters."""
     text = asked.model_dump_json(exclude={"id", "request_id"}, exclude_defaults=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return short_digest(text)
 
 
 def _settle(state: SessionState, item: Intention) -> None:

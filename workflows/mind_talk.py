@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from ..personas.errors import RequestMismatchError, TurnNotFoundError, ValidationError
 from .core import Core
-from .decode import parse
+from .decode import parse, short_digest
 from .failures import info_from_activity
 from .memory import Care, user_scope_id
 from .mind_calls import Feedback, FeedbackAck, Perceive
@@ -41,7 +39,7 @@ async def take_feedback(core: Core, asked: Feedback) -> FeedbackAck:
     """
     if asked.turn is not None:
         await _check_turn(core, asked.turn)
-    digest = hashlib.sha256(asked.model_dump_json(exclude={"request_id"}).encode()).hexdigest()[:16]
+    digest = short_digest(asked.model_dump_json(exclude={"request_id"}))
     known = core.state.feedback
     taken = known.get(asked.request_id) if asked.request_id is not None else None
     if taken is not None and taken.digest != digest:

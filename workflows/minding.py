@@ -6,7 +6,6 @@ each change is said in the reasoning trace.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from temporalio import workflow
@@ -26,6 +25,7 @@ from ..personas.mood import MoodState, decayed, moved
 from ..personas.sentiment import LONG_CHARS, Sentiment, observed
 from ..personas.traits import HEXACO, normalize_traits
 from .core import Core
+from .decode import short_digest
 from .failures import info_from_activity
 from .mind_calls import Perceive, Perception, SetTrait, TraitsView
 from .mind_talk import remember
@@ -179,13 +179,11 @@ class Minding:
 
     def become(self, frozen: Frozen) -> None:
         """Run another persona, or another version of the one that runs."""
-        state, character = self._core.state, self._character
+        state = self._core.state
         careful = workflow.patched("keep-refreshed")
-        if careful and character is not None and state.mind.emotion is not None:
+        if careful:
             # Until now emotions went on as the one before had them.
-            until = workflow.now().timestamp()
-            emotion = advanced(state.mind.emotion, until, character)
-            state.mind = state.mind.but(emotion=emotion)
+            state.mind = state.mind.but(emotion=self.present().emotion)
         if careful and frozen.rules.persona != state.rules.persona:
             # What this one has learned and set of itself is not the next one's.
             state.learner = None
@@ -391,12 +389,10 @@ class Minding:
 
     def _change(self, **changes: Any) -> None:
         """Change the mind; emotions went on until now as the traits before had them."""
-        state, before, character = self._core.state, self.traits(), self._character
-        emotion = state.mind.emotion
+        state, before, emotion = self._core.state, self.traits(), self.present().emotion
         state.mind = state.mind.but(**changes)
-        if character is not None and emotion is not None and self.traits() != before:
-            until = workflow.now().timestamp()
-            state.mind = state.mind.but(emotion=advanced(emotion, until, character))
+        if self.traits() != before:
+            state.mind = state.mind.but(emotion=emotion)
 
     def set_trait(self, asked: SetTrait) -> TraitsView:
         """Set a trait for this session, or go back to the persona's own.
@@ -467,8 +463,7 @@ def mind_digest(mind: Mind) -> str:
     unused: dict[str, Any] = {} if mind.noted_in else {"noted_in": True}
     if not any(trend.confusing for trend in mind.sentiment.trends):
         unused["sentiment"] = {"trends": {"__all__": {"confusing"}}}
-    text = mind.model_dump_json(exclude=unused)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return short_digest(mind.model_dump_json(exclude=unused))
 
 
 def said_in(record: TurnRecord) -> tuple[str, int]:

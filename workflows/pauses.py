@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 
 from temporalio import workflow
 
 from ..personas.errors import NotPendingError, SessionUserMismatchError, ValidationError
 from .core import Core
+from .decode import short_digest
 from .state import Answered, ToolResult, TurnRecord
 from .steps import PlannedCall
 from .tool_round import DENIED, EXTERNAL_NOT_RUN, error_result, not_run, record_result, value_result
@@ -215,4 +215,4 @@ def check_fits(record: TurnRecord, call: PlannedCall, result: HostResult) -> Non
 def digest(result: HostResult) -> str:
     """Digest of a host's result, to recognise a repeated delivery; 16 hex characters."""
     text = json.dumps(result.model_dump(mode="json"), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return short_digest(text)

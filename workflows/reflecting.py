@@ -194,8 +194,7 @@ class Reflecting:
                 )
         except (TimeoutError, asyncio.CancelledError) as error:
             # The run rests, or nobody waits any longer: the model is not asked in vain.
-            handle.add_done_callback(let_go)
-            handle.cancel()
+            let_go(handle)
             if isinstance(error, asyncio.CancelledError):
                 raise
             self._failed(item, "METAPROMPT_LATE", "a turn came, and it took too long")

@@ -94,9 +94,10 @@ class Remembering:
         """A turn is done: encode it."""
         state = self._core.state
         keeps = state.rules.memory
-        if record.keeps not in (None, keeps) and workflow.patched("began-with"):
-            # The persona that the turn began with counts; the session runs another one by now.
-            keeps = not keeps
+        began = record.keeps
+        if began is not None and began != keeps and workflow.patched("began-with"):
+            # The session runs another persona by now, and the turn's own counts.
+            keeps = began
         if not keeps or record.kind == "import":
             return
         perception = record.perception

@@ -6,7 +6,6 @@ handler, since a handler may wait between the two.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
 from typing import Any
@@ -28,7 +27,7 @@ from ..personas.errors import (
 from ..personas.mind import TaskContext, UserContext
 from ..personas.overlays import OverlayRule
 from .core import Core
-from .decode import encoded_size, parse
+from .decode import encoded_size, parse, short_digest
 from .mind_calls import Perceive
 from .session_records import SessionConfig
 from .state import MAX_QUEUE, RequestMemo, SessionState, TurnInput, TurnRecord
@@ -75,7 +74,7 @@ def input_digest(submit: SubmitTurn) -> str:
     if submit.event is not None and not submit.event.prior_episodes:
         del data["event"]["prior_episodes"]
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return short_digest(text)
 
 
 def check_form(submit: SubmitTurn) -> None:

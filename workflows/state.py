@@ -316,9 +316,7 @@ class SessionState(Carried):
             if usage == Usage():
                 return
             model = "others"
-        if model not in self.usage_by_model and len(self.usage_by_model) >= MAX_MODELS:
-            model = "others"
-        self.usage_by_model[model] = self.usage_by_model.get(model, Usage()) + usage
+        count_usage(self.usage_by_model, model, usage)
 
     def card(self, turn: str) -> TurnCard | None:
         """The card of a recent turn."""
@@ -407,3 +405,10 @@ class SessionStart(BaseModel):
     state: SessionState | None = None
     stream: WorkflowStreamState | None = None
     stream_marks: list[int] = Field(default_factory=list)
+
+
+def count_usage(by_model: dict[str, Usage], model: str, usage: Usage) -> None:
+    """Count what a model billed; models past the first 32 are counted together as ``others``."""
+    if model not in by_model and len(by_model) >= MAX_MODELS:
+        model = "others"
+    by_model[model] = by_model.get(model, Usage()) + usage

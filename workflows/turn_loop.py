@@ -20,7 +20,7 @@ from .beginning import Beginning
 from .chunks import ChunkItem, calls_item, usage_content, usage_item
 from .core import Core
 from .drafts import draft_of, joined_text, with_warnings
-from .failures import as_error_info, info_from_activity, let_go, root_cause
+from .failures import as_error_info, info_from_activity, root_cause
 from .minding import Minding
 from .policies import STEP, STORE
 from .ports import ModelPort, StorePort
@@ -116,12 +116,9 @@ class TurnLoop:
             cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,
             **STEP,
         )
-        await workflow.wait_condition(lambda: handle.done() or record.turn in core.stopping)
-        if not handle.done():
+        if not await core.ends(handle, record.turn):
             text = core.chunks.live_text
             core.chunks.end_step()
-            handle.add_done_callback(let_go)
-            handle.cancel()
             self._end.stopped(record, text)
             return False
         try:
@@ -188,10 +185,7 @@ class TurnLoop:
         handle = workflow.start_activity_method(
             StorePort.known_turn, request, summary="look the event up", **STORE
         )
-        await workflow.wait_condition(lambda: handle.done() or record.turn in core.stopping)
-        if not handle.done():
-            handle.add_done_callback(let_go)
-            handle.cancel()
+        if not await core.ends(handle, record.turn):
             self._end.stopped(record)
             return True
         try:

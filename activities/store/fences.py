@@ -146,6 +146,12 @@ def raise_counter(conn: Connection, at: At) -> None:
     )
 
 
+def advance(conn: Connection, at: At, stamp: int) -> None:
+    """Record a write beside the turns: the counter, and that no released record has it."""
+    raise_counter(conn, at)
+    outdate_state(conn, at.session, stamp)
+
+
 def outdate_state(conn: Connection, session: str, stamp: int) -> None:
     """Drop the record of a released session: it goes on without what is written now."""
     older = (sessions.c.session == session) & (sessions.c.state_fence < stamp)

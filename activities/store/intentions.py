@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from ...workflows.steps import At
-from .fences import fence, lock_session, outdate_state, raise_counter, resolve_epoch
+from .fences import advance, fence, lock_session, resolve_epoch
 from .tables import intentions
 
 
@@ -21,8 +21,7 @@ def keep_intentions(conn: Connection, at: At, data: dict[str, Any]) -> None:
         conn.execute(insert(intentions), {"session": at.session, "data": data, "fence": stamp})
     elif standing <= stamp:
         conn.execute(update(intentions).where(mine).values(data=data, fence=stamp))
-    outdate_state(conn, at.session, stamp)
-    raise_counter(conn, at)
+    advance(conn, at, stamp)
 
 
 def kept_intentions(conn: Connection, session: str) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select
 
 from ...personas.messages import Usage
-from ...workflows.state import MAX_MODELS
+from ...workflows.state import count_usage
 from ...workflows.steps import At
 from .fences import lock_session, resolve_epoch
 from .protocol import UsageRow
@@ -53,7 +53,7 @@ def record_usage(conn: Connection, at: At, rows: Sequence[UsageRow]) -> None:
 def billed(conn: Connection, session: str) -> dict[str, Usage]:
     """What a session was billed, by ``provider:model`` in the order of their first bills.
 
-    Models past the first 32 are counted together as ``others``, as a live session counts them.
+    Many models are counted as a live session counts them.
     """
     settled = (
         select(usage.c.provider, usage.c.model, usage.c.state, usage.c.usage)
@@ -66,8 +66,5 @@ def billed(conn: Connection, session: str) -> dict[str, Usage]:
         if state == "failed" and used == Usage():
             # A provider that refused the call and took nothing for it.
             continue
-        name = f"{provider}:{model}"
-        if name not in by_model and len(by_model) >= MAX_MODELS:
-            name = "others"
-        by_model[name] = by_model.get(name, Usage()) + used
+        count_usage(by_model, f"{provider}:{model}", used)
     return by_model

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from ...personas.mind import Mind
 from ...workflows.steps import At
-from .fences import fence, lock_session, outdate_state, raise_counter, resolve_epoch
+from .fences import advance, fence, lock_session, resolve_epoch
 from .memory.marks import forgotten_turns, has_forgotten
 from .tables import minds, sessions
 
@@ -22,8 +22,7 @@ def keep_mind(conn: Connection, at: At, mind: dict[str, Any]) -> set[str]:
     """
     stamp = fence(resolve_epoch(conn, at), at.counter)
     # Whoever waits for this write's counter finds it.
-    raise_counter(conn, at)
-    outdate_state(conn, at.session, stamp)
+    advance(conn, at, stamp)
     gone = forgotten_turns(conn, at.session, {at.turn, *_told_of(mind)})
     mind = wordless(conn, at.session, mind, gone)
     mine = (minds.c.session == at.session) & (minds.c.turn == at.turn)

@@ -9,7 +9,15 @@ from sqlalchemy import Connection, Row, Select, and_, delete, func, select, upda
 
 from ...workflows.steps import At
 from ...workflows.trace import TraceEntry
-from .fences import counter_of, epoch_of, fence, lock_session, raise_counter, resolve_epoch
+from .fences import (
+    advance,
+    counter_of,
+    epoch_of,
+    fence,
+    lock_session,
+    raise_counter,
+    resolve_epoch,
+)
 from .minds import wordless
 from .protocol import SessionRow
 from .rows import add, write_trace
@@ -144,7 +152,7 @@ def set_persona(conn: Connection, at: At, persona_digest: str, toolset_digest: s
         .where(sessions.c.session == at.session, sessions.c.persona_fence <= stamp)
         .values(persona_digest=persona_digest, toolset_digest=toolset_digest, persona_fence=stamp)
     )
-    raise_counter(conn, at)
+    advance(conn, at, stamp)
 
 
 def save_session(

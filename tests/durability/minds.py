@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gmi.worker import Session
+from gmi.workflows.turns import TurnOutput
 
 from ..conftest import MakeStage, Stage
 from ..support.scripted_model import Text
@@ -73,3 +74,12 @@ async def released(stage: Stage, session: Session) -> None:
     async with asyncio.timeout(40):
         while (await handle.describe()).close_time is None:
             await asyncio.sleep(0.1)
+
+
+async def said_while_changed(stage: Stage, session: Session, text: str, persona: str) -> TurnOutput:
+    """Say something, and run another persona while the model is at the barrier ``thinking``."""
+    turn = asyncio.create_task(session.send(text))
+    await stage.model.reached("thinking")
+    await session.refresh_persona(persona)
+    stage.model.open("thinking")
+    return await turn

@@ -18,7 +18,7 @@ from gmi.worker import Session
 
 from ..support.databases import locked
 from ..support.scripted_model import Barrier, Call, Text
-from .minds import ANGRY, BAD_NEWS, FRUSTRATED, PATCH, ended, released
+from .minds import ANGRY, BAD_NEWS, FRUSTRATED, PATCH, ended, released, said_while_changed
 
 
 async def contents(session: Session) -> list[str]:
@@ -47,11 +47,7 @@ async def test_a_turn_is_remembered_by_the_persona_that_it_began_with(started: A
     stage.model.on("zebra", Barrier("thinking"), Text("Noted."))
     session = stage.session()
     await session.initialize()
-    turn = asyncio.create_task(session.send("My zebra is called Fritz"))
-    await stage.model.reached("thinking")
-    await session.refresh_persona("plain")
-    stage.model.open("thinking")
-    await turn
+    await said_while_changed(stage, session, "My zebra is called Fritz", "plain")
     await session.send("hello")
     await session.settle()
     assert "My zebra is called Fritz" in await contents(session)

@@ -15,7 +15,7 @@ from gmi.personas.self_changes import Holder
 
 from ..conftest import Stage
 from ..support.scripted_model import Barrier, Call, Text
-from .minds import ANGRY, BAD_NEWS, FRUSTRATED, PATCH, ended, released
+from .minds import ANGRY, BAD_NEWS, FRUSTRATED, PATCH, ended, released, said_while_changed
 
 LIVELIER = {"trait": "extraversion", "delta": 0.02, "reasoning": "livelier"}
 
@@ -39,6 +39,18 @@ async def test_what_is_told_to_a_session_that_was_released_outlives_its_end(star
     await session.initialize()
     assert [item.id for item in await session.intentions()] == ["vet"]
     assert (await session.mind()).traits["openness"] == 0.9
+
+
+async def test_a_persona_that_is_changed_after_a_release_outlives_the_end(started: Any) -> None:
+    stage = await started("plain")
+    session = stage.session(idle_timeout=2)
+    await session.send("hello")
+    await released(stage, session)
+    await session.refresh_persona("keeper")
+    await session.settle()
+    await ended(stage, session)
+    await session.initialize()
+    assert (await session.state()).persona == "keeper"
 
 
 async def test_after_a_repeat_nobody_waits_for_a_write_that_never_was(started: Any) -> None:
@@ -98,11 +110,7 @@ async def test_a_persona_learns_for_itself_after_a_turn_that_the_other_one_ended
     stage.model.on("livelier", Text("Done."), calls=1)
     session = stage.session(user_id="ada")
     await session.send("hello")
-    turn = asyncio.create_task(session.send("begin"))
-    await stage.model.reached("thinking")
-    await session.refresh_persona("second")
-    stage.model.open("thinking")
-    await turn
+    await said_while_changed(stage, session, "begin", "second")
     await session.send("livelier")
     assert [await learned(stage, agent) for agent in ("first", "second")] == [0, 1]
 
@@ -113,11 +121,7 @@ async def test_what_the_other_personas_turn_changes_is_not_the_new_ones(started:
     stage.model.on("begin", Text("Done."), calls=1)
     session = stage.session(user_id="ada")
     await session.send("hello")
-    turn = asyncio.create_task(session.send("begin"))
-    await stage.model.reached("thinking")
-    await session.refresh_persona("plain")
-    stage.model.open("thinking")
-    await turn
+    await said_while_changed(stage, session, "begin", "plain")
     await session.send("alpha")
     assert "extraversion" not in (await session.mind()).traits
     assert await learned(stage, "first") == 1

@@ -284,7 +284,7 @@ def test_what_a_lost_turn_was_started_for_is_told_by_the_next_one_and_a_done_one
     for item in intentions.notice(state, "home")[:3]:
         intentions.started(state, item, f"turn of {item.id}", NOW)
     kept = KeptIntentions(waiting=state.intentions, digests=state.intention_digests)
-    left = intentions.left_behind(kept, {"turn of done", "turn of weekly"})
+    left = intentions.still_meant(kept, {"turn of done", "turn of weekly"})
     assert [(item.id, item.due, item.turn) for item in left.waiting] == [
         ("lost", True, None),
         ("weekly", False, None),
